@@ -1,0 +1,236 @@
+-- Claim: a worker takes due tasks, and with them a lease and a fencing token for each. No two workers get
+-- the same one, since a claim deletes the ticket that it found. A claim also reclaims the leases of its
+-- queues that expired, so a worker that is only psql recovers crashed work too (rule 4).
+
+create or replace function rdq.claim(
+  queues text[],
+  runner text,
+  max_tasks integer default 1,
+  lease interval default null,
+  code_version text default null
+) returns table (
+  task_id uuid,
+  claim_token uuid,
+  queue text,
+  handler text,
+  handler_version text,
+  payload bytea,
+  content_type text,
+  headers jsonb,
+  attempt_no integer,
+  attempt_count integer,
+  redrive_count integer,
+  claimed_at timestamptz,
+  lease_expires_at timestamptz,
+  give_up_at timestamptz,
+  created_at timestamptz
+)
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  chosen constant text[] := rdq._chosen_queues(queues);
+begin
+  perform rdq._check_worker(runner, max_tasks, code_version);
+  perform rdq._check_lease(lease);
+  perform rdq._reclaim(least(max_tasks, 100), chosen);
+  return query
+    select c.*
+    from rdq._lease_out(rdq._take_due(chosen, max_tasks), runner, lease, code_version) c;
+end
+$$;
+
+comment on function rdq.claim(text[], text, integer, interval, text) is
+'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included. Errors: RD001, RD002, RD007.';
+
+create or replace function rdq.next_due_at(queues text[]) returns timestamptz
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+begin
+  return (
+    select min(d.due_at)
+    from rdq.queue q
+    cross join lateral (
+      select due.due_at from rdq.due where due.queue = q.queue order by due.due_at limit 1
+    ) d
+    where q.queue = any (rdq._chosen_queues(queues)) and q.paused_at is null
+  );
+end
+$$;
+
+comment on function rdq.next_due_at(text[]) is
+'When the next task of the queues (null: all that the caller may work in) is due; may be past; null when none waits. Paused queues do not count. Errors: RD001, RD007.';
+
+create or replace function rdq._chosen_queues(queues text[]) returns text[]
+language plpgsql
+as $$
+declare
+  patterns constant text[] := rdq._queue_patterns('worker');
+begin
+  if queues is null then
+    return array(select q.queue from rdq.queue q where rdq._permitted(q.queue, patterns));
+  end if;
+  if cardinality(queues) = 0 then
+    perform rdq._refuse('RD002', 'queues is empty', 'Name at least one queue, or give null for all.');
+  end if;
+  if not (select bool_and(exists (select from rdq.queue q where q.queue = n.queue)) from unnest(queues) n (queue))
+    or not (select bool_and(rdq._permitted(n.queue, patterns)) from unnest(queues) n (queue))
+  then
+    perform rdq._queue(n.queue), rdq._require('worker', n.queue) from unnest(queues) n (queue);
+  end if;
+  return array(select distinct n.queue from unnest(queues) n (queue));
+end
+$$;
+
+comment on function rdq._chosen_queues(text[]) is 'The queues that a worker names, or all it may work in; refuses unknown (RD001) and forbidden (RD007) ones.';
+
+create or replace function rdq._take_due(queues text[], max_tasks integer) returns rdq.due[]
+language plpgsql
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  open_queues constant text[] := array(
+    select q.queue from rdq.queue q where q.queue = any (queues) and q.paused_at is null
+  );
+  taken rdq.due[] := '{}';
+  batch rdq.due[];
+  wanted integer;
+  share integer;
+begin
+  -- An even share for each queue, then what is left to any that has more; in random order, so that a
+  -- claim of one task serves the queues in turn too.
+  foreach share in array array[ceil(max_tasks::numeric / greatest(cardinality(open_queues), 1))::integer, max_tasks] loop
+    wanted := max_tasks - cardinality(taken);
+    exit when wanted = 0;
+    -- Walks due_by_time from its lower end, a queue at a time, and reads no ticket that it does not take.
+    -- The array is evaluated once, whatever the planner believes; as a join, an update … where id in
+    -- (select … limit n) may run the limit again for each row and take far too many.
+    with picked as (
+      delete from rdq.due d
+      where d.ctid = any (array(
+        select p.ticket
+        from (select q.queue from unnest(open_queues) q (queue) order by random()) q
+        cross join lateral (
+          select due.ctid as ticket
+          from rdq.due
+          where due.queue = q.queue and due.due_at <= moment
+          order by due.due_at
+          limit share
+          for update skip locked
+        ) p
+        limit wanted
+      ))
+      returning d.*
+    )
+    select array_agg(p::rdq.due) into batch from picked p;
+    exit when batch is null;
+    taken := taken || batch;
+    exit when cardinality(open_queues) = 1;
+  end loop;
+  return taken;
+end
+$$;
+
+comment on function rdq._take_due(text[], integer) is 'Deletes and returns at most max_tasks due tickets of the queues that are not paused.';
+
+create or replace function rdq._lease_out(tickets rdq.due[], runner text, lease interval, code_version text)
+returns table (
+  task_id uuid,
+  claim_token uuid,
+  queue text,
+  handler text,
+  handler_version text,
+  payload bytea,
+  content_type text,
+  headers jsonb,
+  attempt_no integer,
+  attempt_count integer,
+  redrive_count integer,
+  claimed_at timestamptz,
+  lease_expires_at timestamptz,
+  give_up_at timestamptz,
+  created_at timestamptz
+)
+language plpgsql
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  leased bigint;
+begin
+  return query
+  with judged as materialized (
+    select
+      d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload, t.content_type,
+      t.headers, h.next_no, s.spent, d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at,
+      t.created_at
+    from unnest(tickets) d
+    join rdq.task t on t.id = d.task_id
+    join rdq.queue q on q.queue = d.queue
+    cross join lateral rdq._tally(d.task_id, d.life) h
+    cross join lateral (select rdq._spent(h.runs, h.releases, q.max_releases) as spent) s
+    where s.spent < coalesce(t.max_attempts, q.max_attempts)
+      and (d.give_up_at is null or d.give_up_at > moment)
+  ),
+  written as (
+    insert into rdq.lease (
+      task_id, claim_token, queue, life, give_up_at, runner, code_version, claimed_at, expires_at
+    )
+    select
+      j.task_id, j.claim_token, j.queue, j.life, j.give_up_at, _lease_out.runner, _lease_out.code_version, moment,
+      j.expires_at
+    from judged j
+  )
+  select
+    j.task_id, j.claim_token, j.queue, j.handler, j.handler_version, j.payload, j.content_type, j.headers, j.next_no,
+    j.spent::integer + 1, j.life, moment, j.expires_at, j.give_up_at, j.created_at
+  from judged j;
+  get diagnostics leased = row_count;
+  if leased < cardinality(tickets) then
+    perform rdq._bury(array(
+      select rdq._death(
+        d.task_id, d.queue, d.life, case when d.give_up_at <= moment then 'DEADLINE' else 'EXHAUSTED' end
+      )
+      from unnest(tickets) d
+      where not exists (select from rdq.lease l where l.task_id = d.task_id)
+    ));
+  end if;
+end
+$$;
+
+comment on function rdq._lease_out(rdq.due[], text, interval, text) is
+'Writes leases for tickets that were taken and returns what a worker needs; buries those past their deadline, or past a budget that was lowered meanwhile.';
+
+create or replace function rdq._check_worker(runner text, max_tasks integer, code_version text) returns void
+language plpgsql immutable
+as $$
+begin
+  if runner is null or length(runner) not between 1 and 240 then
+    perform rdq._refuse('RD002',
+      format('runner is %s', coalesce(format('%s characters long', length(runner)), 'null')),
+      'Give the worker a name of 1 to 240 characters; it is shown in the history.');
+  end if;
+  if max_tasks is null or max_tasks not between 1 and 10000 then
+    perform rdq._refuse('RD002', format('max_tasks is %s', coalesce(max_tasks::text, 'null')), 'Give 1 to 10000.');
+  end if;
+  if length(code_version) > 240 then
+    perform rdq._refuse('RD002',
+      'code_version is longer than 240 characters', 'Give a short version, such as a release or a commit.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_worker(text, integer, text) is 'Refuses (RD002) what a worker says of itself when it cannot be recorded.';

@@ -1,0 +1,128 @@
+-- Identity: what version of rdq this is, the ids of tasks, who is calling, and how a call is refused.
+--
+-- The public functions run with the owner's rights (security definer), so the tables belong to nobody
+-- else. Each pins its search_path, and asks _permitted() who may do what in which queue.
+-- Every refusal goes through _refuse(), with an SQLSTATE of class RD:
+--   RD001 unknown queue     RD002 invalid argument   RD003 not found          RD004 wrong state
+--   RD005 id conflict       RD006 payload too large  RD007 not permitted      RD008 dedupe key conflict
+
+create or replace function rdq.version() returns text
+language sql immutable
+return '0.1.0';
+
+comment on function rdq.version() is
+'The version of this schema (semantic versioning). A runner works with every schema of its own major and minor version.';
+
+create or replace function rdq.uuid_v7() returns uuid
+language plpgsql volatile
+as $$
+declare
+  milliseconds constant bigint := extract(epoch from clock_timestamp()) * 1000;
+  -- A random version 4 UUID whose first 48 bits become the time. Version 4 (0100) turns into 7 (0111)
+  -- by setting the two bits in between.
+  bytes bytea := overlay(uuid_send(gen_random_uuid()) placing substring(int8send(milliseconds) from 3) from 1 for 6);
+begin
+  bytes := set_bit(set_bit(bytes, 52, 1), 53, 1);
+  return encode(bytes, 'hex')::uuid;
+end
+$$;
+
+comment on function rdq.uuid_v7() is
+'A new time-ordered UUID, version 7 (RFC 9562, section 5.7), with a precision of one millisecond.';
+
+create or replace function rdq._refuse(code text, message text, hint text) returns void
+language plpgsql
+as $$
+begin
+  raise exception using errcode = code, message = message, hint = hint;
+end
+$$;
+
+comment on function rdq._refuse(text, text, text) is 'Raises an error of class RD: what happened and why, and what to do.';
+
+create or replace function rdq._caller() returns oid
+language sql stable
+-- SET ROLE, as connection poolers and REST gateways do it, is seen through the setting: inside a
+-- security definer function current_user is the owner.
+return (
+  select r.oid
+  from pg_catalog.pg_roles r
+  where r.rolname = coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)
+);
+
+comment on function rdq._caller() is 'The role that called: the one of SET ROLE, else the session''s user.';
+
+create or replace function rdq._actor() returns text
+language sql stable
+return coalesce(nullif(pg_catalog.current_setting('rdq.actor', true), ''), session_user::text);
+
+comment on function rdq._actor() is 'Whom the audit names: the setting rdq.actor, else the session''s user.';
+
+create or replace function rdq._like(glob text) returns text
+language sql immutable strict parallel safe
+return translate(regexp_replace(glob, '([\\%_])', '\\\1', 'g'), '*?', '%_');
+
+comment on function rdq._like(text) is 'A glob (* any text, ? one character) as a LIKE pattern.';
+
+create or replace function rdq._queue_patterns(capability text) returns text[]
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  caller constant oid := rdq._caller();
+begin
+  if pg_has_role(caller, current_user, 'usage') then
+    return null;
+  end if;
+  return coalesce((
+    select array_agg(distinct rdq._like(pattern.glob))
+    from rdq.access a
+    join pg_roles r on r.rolname = a.role
+    cross join unnest(a.queues) as pattern (glob)
+    where pg_has_role(caller, r.oid, 'usage')
+      and (
+        a.capability in (_queue_patterns.capability, 'admin')
+        or (a.capability = 'operator' and _queue_patterns.capability = 'viewer')
+      )
+  ), '{}');
+end
+$$;
+
+comment on function rdq._queue_patterns(text) is
+'The LIKE patterns of the queues in which the caller has a capability; null for the owner, who may do everything everywhere.';
+
+create or replace function rdq._permitted(queue text, patterns text[]) returns boolean
+language sql immutable parallel safe
+return patterns is null or queue like any (patterns);
+
+comment on function rdq._permitted(text, text[]) is 'Whether a queue is one of those that _queue_patterns() gave.';
+
+create or replace function rdq._require(capability text, queue text) returns void
+language plpgsql stable
+as $$
+begin
+  if not rdq._permitted(queue, rdq._queue_patterns(capability)) then
+    perform rdq._refuse('RD007',
+      format('role "%s" is not permitted to act as %s in queue "%s"',
+        pg_get_userbyid(rdq._caller()), capability, queue),
+      format('The owner or an admin of rdq can permit it: select rdq.grant_access(''%s'', ''%s'', array[''%s'']);',
+        pg_get_userbyid(rdq._caller()), capability, queue));
+  end if;
+end
+$$;
+
+comment on function rdq._require(text, text) is 'Refuses (RD007) unless the caller has the capability in the queue.';
+
+create or replace function rdq._check_name(argument text, name text) returns void
+language plpgsql immutable
+as $$
+begin
+  if name is null or name !~ '^[a-z0-9][a-z0-9._-]*$' or length(name) > 240 then
+    perform rdq._refuse('RD002',
+      format('%s is not a valid name: %s', argument, coalesce(quote_literal(left(name, 60)), 'null')),
+      'A name has 1 to 240 of the characters a-z, 0-9, dot, underscore and hyphen, and begins with a letter or a digit.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_name(text, text) is 'Refuses (RD002) what is not a name of a queue or handler.';

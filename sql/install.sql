@@ -1,0 +1,29 @@
+-- The whole of rdq, in order: psql -f sql/install.sql, on an empty database or over an older version.
+\set ON_ERROR_STOP on
+set client_min_messages = warning;
+begin;
+set local check_function_bodies = off;
+
+-- What the schema holds.
+\ir ../migrations/0001.tables.sql
+
+-- What it does.
+\ir identity.sql
+\ir audit.sql
+\ir storable.sql
+\ir policy.sql
+\ir queue.sql
+\ir history.sql
+\ir transition.sql
+\ir submit.sql
+\ir claim.sql
+\ir report.sql
+\ir reclaim.sql
+\ir dead_letter.sql
+\ir redrive.sql
+\ir purge.sql
+\ir maintain.sql
+\ir observe.sql
+\ir access.sql
+
+commit;

@@ -1,0 +1,120 @@
+-- Policy: every decision about a failure, as pure functions of their arguments. What class it has, how
+-- long to wait, whether the task is dead. They hold no state, so pgTAP tests them as tables of values,
+-- and none of them can raise: recording a failure must never be the thing that fails (rule 10).
+
+create or replace function rdq._classify(explicit text, error_type text, rules jsonb) returns text
+language sql immutable parallel safe
+return coalesce(
+  explicit,
+  (
+    select rule.value ->> 'class'
+    from jsonb_array_elements(rules) with ordinality as rule (value, place)
+    where error_type like rdq._like(rule.value ->> 'match')
+    order by rule.place
+    limit 1
+  ),
+  'AMBIGUOUS'
+);
+
+comment on function rdq._classify(text, text, jsonb) is
+'The class of an error: the worker''s word, else the first of the queue''s error_rules whose glob matches the type, else AMBIGUOUS.';
+
+create or replace function rdq._delay(
+  attempt integer,
+  backoff_base interval,
+  backoff_factor double precision,
+  backoff_cap interval,
+  ladder interval[]
+) returns interval
+language plpgsql immutable parallel safe
+as $$
+declare
+  base constant double precision := extract(epoch from backoff_base);
+  cap constant double precision := extract(epoch from backoff_cap);
+  step constant double precision := greatest(attempt, 1) - 1;
+begin
+  if ladder is not null then
+    return ladder[least(greatest(attempt, 1), cardinality(ladder))];
+  end if;
+  if base <= 0 or cap <= 0 then
+    return interval '0';
+  end if;
+  -- Compared as logarithms: the power itself overflows long before it could be cut.
+  if base >= cap or step * ln(backoff_factor) >= ln(cap / base) then
+    return backoff_cap;
+  end if;
+  return make_interval(secs => least(base * power(backoff_factor, step), cap));
+end
+$$;
+
+comment on function rdq._delay(integer, interval, double precision, interval, interval[]) is
+'Rung number attempt of the ladder, before jitter: least(cap, base * factor^(attempt - 1)), or the explicit ladder, whose last rung repeats.';
+
+create or replace function rdq._jittered(delay interval, jitter double precision) returns interval
+language sql volatile parallel safe
+return delay * (1 + jitter * (2 * random() - 1));
+
+comment on function rdq._jittered(interval, double precision) is
+'A delay drawn evenly from delay * (1 - jitter) to delay * (1 + jitter); once for each row that calls it.';
+
+create or replace function rdq._capped_retry_after(retry_after interval, backoff_cap interval) returns interval
+language sql immutable parallel safe
+-- Seconds, because adding an absurd interval to a time would raise. 24 hours, because a server that asks
+-- for more than a day has asked for a person.
+return make_interval(secs => greatest(0, least(
+  extract(epoch from retry_after),
+  greatest(86400, extract(epoch from backoff_cap))
+))::double precision);
+
+comment on function rdq._capped_retry_after(interval, interval) is
+'What a worker asks to wait, at least zero and at most a day (or backoff_cap, where that is longer); null where it asks for nothing.';
+
+create or replace function rdq._parse_retry_after(value jsonb) returns interval
+language plpgsql immutable
+as $$
+begin
+  if jsonb_typeof(value) = 'number' then
+    return make_interval(secs => least(greatest(value::numeric, 0), 1e9)::double precision);
+  end if;
+  return (value #>> '{}')::interval;
+exception when others then
+  return null;
+end
+$$;
+
+comment on function rdq._parse_retry_after(jsonb) is
+'retry_after of a reported failure: a number of seconds or an interval as text. Anything else asks for nothing.';
+
+create or replace function rdq._spent(runs bigint, releases bigint, max_releases integer) returns bigint
+language sql immutable parallel safe
+return runs + greatest(releases - max_releases, 0);
+
+comment on function rdq._spent(bigint, bigint, integer) is
+'Attempts spent in a life: every run, and the releases beyond max_releases.';
+
+create or replace function rdq._verdict(
+  outcome text,
+  error_class text,
+  spent bigint,
+  max_attempts integer,
+  ambiguous bigint,
+  ambiguous_attempts integer,
+  vanished bigint,
+  vanish_limit integer,
+  next_at timestamptz,
+  give_up_at timestamptz
+) returns text
+language sql immutable parallel safe
+return case
+  when outcome = 'SUCCEEDED' then null
+  when error_class = 'PERMANENT' then 'PERMANENT'
+  -- A budget smaller than the vanish limit, all of it vanished, says the same thing about the task.
+  when outcome = 'LEASE_EXPIRED' and vanished >= least(vanish_limit, max_attempts) then 'VANISHED'
+  when error_class = 'AMBIGUOUS' and ambiguous >= ambiguous_attempts then 'AMBIGUOUS'
+  when spent >= max_attempts and outcome = 'RELEASED' then 'UNROUTABLE'
+  when spent >= max_attempts then 'EXHAUSTED'
+  when next_at > give_up_at then 'DEADLINE'
+end;
+
+comment on function rdq._verdict(text, text, bigint, integer, bigint, integer, bigint, integer, timestamptz, timestamptz) is
+'Why a task is dead after an attempt ended so; null while it is to be tried again (or succeeded). The counts include that attempt.';

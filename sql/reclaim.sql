@@ -1,0 +1,79 @@
+-- Reclaim: a lease that expired becomes a LEASE_EXPIRED attempt, in the transaction that reschedules or
+-- buries the task (rule 4). Any worker does it; none is special. Locked leases are skipped: whoever
+-- has them is ending them. Tasks whose leases expired together come back spread over a rung of the ladder.
+
+create or replace function rdq.reclaim(max_tasks integer default 100, queues text[] default null)
+returns table (task_id uuid, status text)
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform rdq._check_worker('reclaim', max_tasks, null);
+  return query select r.task_id, r.status from rdq._reclaim(max_tasks, rdq._chosen_queues(queues)) r;
+end
+$$;
+
+comment on function rdq.reclaim(integer, text[]) is
+'Takes back at most max_tasks expired leases of the queues (null: all that the caller may work in) and says what became of each task: PENDING, or DEAD after too many attempts that vanished. Errors: RD001, RD002, RD007.';
+
+create or replace function rdq._reclaim(max_tasks integer, queues text[])
+returns table (task_id uuid, status text)
+language plpgsql
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  task_ids uuid[];
+  claim_tokens uuid[];
+  endings rdq.attempt[];
+  give_up_ats timestamptz[];
+begin
+  -- Walks lease_by_expiry from its lower end, a queue at a time.
+  select array_agg(e.task_id), array_agg(e.claim_token)
+  into task_ids, claim_tokens
+  from (
+    select x.task_id, x.claim_token
+    from unnest(queues) q (queue)
+    cross join lateral (
+      select l.task_id, l.claim_token
+      from rdq.lease l
+      where l.queue = q.queue and l.expires_at <= moment
+      order by l.expires_at
+      limit max_tasks
+      for update skip locked
+    ) x
+    limit max_tasks
+  ) e;
+  if task_ids is null then
+    return;
+  end if;
+  select array_agg(rdq._vanished_attempt(t.lease, moment)), array_agg((t.lease).give_up_at)
+  into endings, give_up_ats
+  from rdq._take(task_ids, claim_tokens) t;
+  return query
+    select c.task_id, c.status
+    from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;
+end
+$$;
+
+comment on function rdq._reclaim(integer, text[]) is 'reclaim() without its checks.';
+
+create or replace function rdq._vanished_attempt(lease rdq.lease, moment timestamptz) returns rdq.attempt
+language plpgsql immutable
+as $$
+declare
+  attempt rdq.attempt := rdq._attempt(lease, 'LEASE_EXPIRED', moment,
+    'The worker reported nothing before its lease ended; it may have crashed, hung or lost the database.');
+begin
+  attempt.detail := jsonb_build_object('lease_expired_at', lease.expires_at);
+  attempt.claim_token := lease.claim_token;
+  return attempt;
+end
+$$;
+
+comment on function rdq._vanished_attempt(rdq.lease, timestamptz) is
+'The attempt of a lease that expired. It keeps the claim token, by which a late report finds it.';

@@ -1,0 +1,290 @@
+-- Report: a worker says how its attempts ended. The claim token decides, not the clock (rule 2): a report
+-- counts as long as nobody has taken the lease. A stale one changes nothing, raises nothing, and is
+-- noted on the attempt that was recorded in its place.
+
+create or replace function rdq.complete(task_id uuid, claim_token uuid) returns boolean
+language sql
+as $$
+  select not r.stale from rdq.report(array[task_id], array[claim_token], array[null]::jsonb[]) r
+$$;
+
+comment on function rdq.complete(uuid, uuid) is
+'Reports that the attempt succeeded. False: stale, the claim was lost and nothing changed.';
+
+create or replace function rdq.fail(
+  task_id uuid,
+  claim_token uuid,
+  error_type text,
+  message text default null,
+  stack text default null,
+  detail jsonb default null,
+  error_class text default null,
+  retry_after interval default null
+) returns table (status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
+language sql security definer
+set search_path = pg_catalog, pg_temp
+-- Cut first: a jsonb string has a limit of its own, below that of text.
+as $$
+  select r.status, r.next_attempt_at, r.dead_reason, r.stale
+  from rdq.report(array[task_id], array[claim_token], array[jsonb_strip_nulls(jsonb_build_object(
+    'type', rdq._clip(error_type, 255),
+    'message', rdq._clip(message, 4096),
+    'stack', rdq._clip(stack, 65536),
+    'class', error_class,
+    'retry_after', extract(epoch from retry_after)
+  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end]) r
+$$;
+
+comment on function rdq.fail(uuid, uuid, text, text, text, jsonb, text, interval) is
+'Reports that the attempt failed, and returns what becomes of the task. error_class (TRANSIENT, PERMANENT, AMBIGUOUS) wins over the queue''s rules; retry_after is a lower bound of the delay, capped at a day. Message, stack and detail are cut at 4, 64 and 16 KiB. Errors: RD002.';
+
+create or replace function rdq.report(task_ids uuid[], claim_tokens uuid[], failures jsonb[])
+returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  positions bigint[];
+  endings rdq.attempt[];
+  give_up_ats timestamptz[];
+  not_befores timestamptz[];
+begin
+  perform rdq._check_claims(task_ids, claim_tokens);
+  if cardinality(failures) is distinct from cardinality(task_ids) then
+    perform rdq._refuse('RD002',
+      format('failures has %s elements, task_ids %s', coalesce(cardinality(failures), 0), cardinality(task_ids)),
+      'Give one failure for each task, null for a success.');
+  end if;
+  perform rdq._check_failure(format('failures[%s]', f.place), f.failure)
+  from unnest(failures) with ordinality as f (failure, place)
+  where f.failure is not null;
+
+  select
+    array_agg(e.place),
+    array_agg(case
+      when e.failure is null then rdq._attempt(e.lease, 'SUCCEEDED', moment)
+      else rdq._failed_attempt(
+        (e.lease).task_id, (e.lease).queue, (e.lease).life, e.failure, moment,
+        (e.lease).runner, (e.lease).code_version, (e.lease).claimed_at
+      )
+    end),
+    array_agg((e.lease).give_up_at),
+    array_agg(moment + rdq._capped_retry_after(rdq._parse_retry_after(e.failure -> 'retry_after'), q.backoff_cap))
+  into positions, endings, give_up_ats, not_befores
+  from (
+    select t.place, t.lease, f.failure
+    from rdq._take(task_ids, claim_tokens) t
+    join unnest(failures) with ordinality as f (failure, place) on f.place = t.place
+  ) e
+  left join rdq.queue q on e.failure is not null and q.queue = (e.lease).queue;
+
+  if cardinality(positions) is distinct from cardinality(task_ids) then
+    perform rdq._note_late(task_ids, claim_tokens, array(
+      select case when f.failure is null then 'SUCCEEDED' else 'FAILED' end
+      from unnest(failures) with ordinality as f (failure, place)
+      order by f.place
+    ));
+  end if;
+
+  return query
+  select
+    g.task_id, coalesce(c.status, rdq._status(g.task_id)), c.next_attempt_at, c.dead_reason, c.status is null
+  from unnest(task_ids) with ordinality as g (task_id, place)
+  left join (
+    rdq._conclude(endings, give_up_ats, not_befores) c
+    join unnest(endings) with ordinality e on e.task_id = c.task_id
+  ) on g.place = positions[e.ordinality]
+  order by g.place;
+end
+$$;
+
+comment on function rdq.report(uuid[], uuid[], jsonb[]) is
+'Many completes and fails in one round trip, answered in order. A null failure is a success, else {"type", "message", "stack", "detail", "class", "retry_after"} (retry_after in seconds, or an interval). stale: the claim was lost, nothing changed, status is what the task is now. Errors: RD002.';
+
+create or replace function rdq.release(
+  task_ids uuid[],
+  claim_tokens uuid[],
+  reason text default null,
+  delay interval default '0'
+) returns setof uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  endings rdq.attempt[];
+  give_up_ats timestamptz[];
+  not_befores timestamptz[];
+begin
+  perform rdq._check_claims(task_ids, claim_tokens);
+  select
+    array_agg(rdq._attempt(t.lease, 'RELEASED', moment, rdq._clip(reason, 4096))),
+    array_agg((t.lease).give_up_at),
+    array_agg(moment + rdq._capped_retry_after(delay, interval '0'))
+  into endings, give_up_ats, not_befores
+  from rdq._take(task_ids, claim_tokens) t;
+  if endings is distinct from null then
+    perform rdq._conclude(endings, give_up_ats, not_befores);
+  end if;
+  if coalesce(cardinality(endings), 0) < cardinality(task_ids) then
+    perform rdq._note_late(task_ids, claim_tokens, array_fill('RELEASED'::text, array[cardinality(task_ids)]));
+  end if;
+  return query select e.task_id from unnest(endings) e;
+end
+$$;
+
+comment on function rdq.release(uuid[], uuid[], text, interval) is
+'Hands claims back without a verdict: on shutdown, or because this process has no such handler. The attempt is recorded as RELEASED and given back, at most max_releases times in a life; the task is due after delay (at most a day). Returns the ids that were still held. Errors: RD002.';
+
+create or replace function rdq.heartbeat(task_ids uuid[], claim_tokens uuid[], lease interval default null)
+returns setof uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+begin
+  perform rdq._check_claims(task_ids, claim_tokens);
+  perform rdq._check_lease(lease);
+  -- A lease that is locked is being ended; waiting for that would hold up the others.
+  update rdq.lease l
+  set expires_at = greatest(l.expires_at, moment + coalesce(heartbeat.lease, q.lease))
+  from rdq.queue q
+  where q.queue = l.queue
+    and l.ctid = any (array(
+      select h.ctid
+      from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
+      join rdq.lease h on h.task_id = g.task_id and h.claim_token = g.claim_token
+      for no key update of h skip locked
+    ));
+  return query
+  select distinct l.task_id
+  from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
+  join rdq.lease l on l.task_id = g.task_id and l.claim_token = g.claim_token;
+end
+$$;
+
+comment on function rdq.heartbeat(uuid[], uuid[], interval) is
+'Extends leases to now + lease (default: the queue''s), never shortens one, also after the end as long as nobody has taken it. Returns the ids still held: a worker stops working on the others. Never waits. Errors: RD002.';
+
+create or replace function rdq._attempt(lease rdq.lease, outcome text, finished_at timestamptz, message text default null)
+returns rdq.attempt
+language sql immutable
+return row(
+  lease.task_id, null, lease.life, lease.queue, outcome, null, null, message, null, null, lease.runner, lease.code_version,
+  lease.claimed_at, finished_at, null, null, null
+)::rdq.attempt;
+
+comment on function rdq._attempt(rdq.lease, text, timestamptz, text) is 'An attempt that did not fail, for _conclude() to number and record.';
+
+create or replace function rdq._failed_attempt(
+  task_id uuid,
+  queue text,
+  life integer,
+  failure jsonb,
+  moment timestamptz,
+  runner text default null,
+  code_version text default null,
+  started_at timestamptz default null
+) returns rdq.attempt
+language sql stable
+return row(
+  task_id, null, life, queue, 'FAILED', failure ->> 'class', rdq._clip(failure ->> 'type', 255),
+  rdq._clip(failure ->> 'message', 4096), rdq._clip(failure ->> 'stack', 65536),
+  rdq._clip_detail(nullif(failure -> 'detail', 'null')), runner, code_version, started_at,
+  coalesce((failure ->> 'at')::timestamptz, moment), null, null, null
+)::rdq.attempt;
+
+comment on function rdq._failed_attempt(uuid, text, integer, jsonb, timestamptz, text, text, timestamptz) is
+'A failed attempt out of a reported or handed-over failure, cut to the limits, for _conclude() to number and record.';
+
+create or replace function rdq._check_failure(argument text, failure jsonb) returns void
+language plpgsql
+as $$
+begin
+  if jsonb_typeof(failure) <> 'object' then
+    perform rdq._refuse('RD002',
+      format('%s is not an object: %s', argument, jsonb_typeof(failure)),
+      'Give {"type": …, "message": …, "stack": …, "class": …}, or null.');
+  end if;
+  if failure ->> 'class' not in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS') then
+    perform rdq._refuse('RD002',
+      format('%s has an unknown class: %s', argument, left(failure ->> 'class', 60)),
+      'The classes are TRANSIENT, PERMANENT and AMBIGUOUS; leave it out to let the queue''s error_rules decide.');
+  end if;
+  begin
+    if not isfinite((failure ->> 'at')::timestamptz) then
+      raise invalid_datetime_format;
+    end if;
+  exception when data_exception then
+    perform rdq._refuse('RD002',
+      format('%s has an invalid time in "at": %s', argument, left(failure ->> 'at', 60)),
+      'Give a timestamp with time zone, such as 2026-01-31T12:00:00Z.');
+  end;
+end
+$$;
+
+comment on function rdq._check_failure(text, jsonb) is 'Refuses (RD002) a failure of the wrong form. Its texts are never refused, only cut.';
+
+create or replace function rdq._check_claims(task_ids uuid[], claim_tokens uuid[]) returns void
+language plpgsql immutable
+as $$
+begin
+  if task_ids is null or claim_tokens is null or cardinality(task_ids) <> cardinality(claim_tokens) then
+    perform rdq._refuse('RD002',
+      format('task_ids has %s elements, claim_tokens %s',
+        coalesce(cardinality(task_ids)::text, 'no'), coalesce(cardinality(claim_tokens)::text, 'no')),
+      'Give for each task the token that rdq.claim returned with it.');
+  end if;
+  if array_position(task_ids, null) is not null or array_position(claim_tokens, null) is not null then
+    perform rdq._refuse('RD002',
+      format('element %s of task_ids or claim_tokens is null',
+        least(array_position(task_ids, null), array_position(claim_tokens, null))),
+      'Give for each task the token that rdq.claim returned with it.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_claims(uuid[], uuid[]) is 'Refuses (RD002) ids and tokens that are not pairs.';
+
+create or replace function rdq._check_lease(lease interval) returns void
+language plpgsql immutable
+as $$
+begin
+  if extract(epoch from lease) not between 0.1 and 2592000 then
+    perform rdq._refuse('RD002',
+      format('lease is %s', lease), 'Give 100 milliseconds to 30 days, or null for the queue''s setting.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_lease(interval) is 'Refuses (RD002) a lease out of bounds.';
+
+create or replace function rdq._note_late(task_ids uuid[], claim_tokens uuid[], outcomes text[]) returns void
+language plpgsql
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+  with late as materialized (
+    select a.ctid as row, g.outcome
+    from unnest(task_ids, claim_tokens, outcomes) as g (task_id, claim_token, outcome)
+    join rdq.attempt a on a.task_id = g.task_id and a.claim_token = g.claim_token
+    where a.late_at is null
+    -- Locked: it is being purged.
+    for update of a skip locked
+  )
+  update rdq.attempt a
+  set late_outcome = l.outcome, late_at = clock_timestamp()
+  from late l
+  where a.ctid = l.row;
+end
+$$;
+
+comment on function rdq._note_late(uuid[], uuid[], text[]) is
+'Notes on attempts that were ended in the holder''s absence what the holder reported afterwards: its effects probably happened twice. The first report stays.';

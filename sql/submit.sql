@@ -1,0 +1,496 @@
+-- Submit: a unit of work comes in, inside the caller's own transaction. What is accepted is there to stay
+-- until it has succeeded or is a dead letter; what is wrong is refused at the door and changes nothing.
+--
+-- A task_id that is known is answered with itself, whatever became of the task, so a submit whose commit
+-- is in doubt is simply sent again. A dedupe key joins the live task that has it; concurrent submits
+-- with one key wait for each other on rdq.dedupe and all get an id.
+
+create or replace function rdq.submit(
+  queue text,
+  handler text,
+  payload bytea,
+  headers jsonb default null,
+  run_at timestamptz default null,
+  give_up_at timestamptz default null,
+  max_attempts integer default null,
+  dedupe_key text default null,
+  handler_version text default null,
+  error jsonb default null,
+  task_id uuid default null,
+  content_type text default null
+) returns uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  settings rdq.queue;
+  task rdq.task;
+begin
+  settings := rdq._hold_queue(queue);
+  perform rdq._require('producer', queue);
+  task := row(
+    coalesce(task_id, rdq.uuid_v7()), queue, handler, handler_version, payload,
+    coalesce(content_type, 'application/octet-stream'), coalesce(headers, '{}'), max_attempts,
+    coalesce(give_up_at, greatest(run_at, moment) + settings.give_up_after), dedupe_key, moment
+  );
+  perform rdq._check_task(task, run_at, error, settings.max_payload_bytes);
+  return (rdq._admit(array[task], array[run_at], array[error]))[1];
+end
+$$;
+
+comment on function rdq.submit(text, text, bytea, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
+'Submits one task and returns its id. run_at is the earliest start; give_up_at the deadline (default: the queue''s give_up_after); error the failure that brought the work here: {"type", "message", "stack", "class", "at", "detail"}, which becomes attempt 1 and spends nothing. Delivery is at least once: handlers must be idempotent. Errors: RD001, RD002, RD005, RD006, RD007.';
+
+create or replace function rdq.submit(
+  queue text,
+  handler text,
+  payload text,
+  headers jsonb default null,
+  run_at timestamptz default null,
+  give_up_at timestamptz default null,
+  max_attempts integer default null,
+  dedupe_key text default null,
+  handler_version text default null,
+  error jsonb default null,
+  task_id uuid default null,
+  content_type text default null
+) returns uuid
+language sql
+return rdq.submit(
+  queue, handler, convert_to(payload, 'UTF8'), headers, run_at, give_up_at, max_attempts, dedupe_key,
+  handler_version, error, task_id, coalesce(content_type, 'text/plain; charset=utf-8')
+);
+
+comment on function rdq.submit(text, text, text, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
+'submit() with a text payload, kept byte for byte as UTF-8 (text/plain unless content_type says otherwise).';
+
+create or replace function rdq.submit(
+  queue text,
+  handler text,
+  payload json,
+  headers jsonb default null,
+  run_at timestamptz default null,
+  give_up_at timestamptz default null,
+  max_attempts integer default null,
+  dedupe_key text default null,
+  handler_version text default null,
+  error jsonb default null,
+  task_id uuid default null,
+  content_type text default null
+) returns uuid
+language sql
+return rdq.submit(
+  queue, handler, convert_to(payload::text, 'UTF8'), headers, run_at, give_up_at, max_attempts, dedupe_key,
+  handler_version, error, task_id, coalesce(content_type, 'application/json')
+);
+
+comment on function rdq.submit(text, text, json, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
+'submit() with a JSON payload, kept byte for byte as it was written (application/json).';
+
+create or replace function rdq.submit(
+  queue text,
+  handler text,
+  payload jsonb,
+  headers jsonb default null,
+  run_at timestamptz default null,
+  give_up_at timestamptz default null,
+  max_attempts integer default null,
+  dedupe_key text default null,
+  handler_version text default null,
+  error jsonb default null,
+  task_id uuid default null,
+  content_type text default null
+) returns uuid
+language sql
+return rdq.submit(
+  queue, handler, convert_to(payload::text, 'UTF8'), headers, run_at, give_up_at, max_attempts, dedupe_key,
+  handler_version, error, task_id, coalesce(content_type, 'application/json')
+);
+
+comment on function rdq.submit(text, text, jsonb, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
+'submit() with a JSON payload (application/json). jsonb has its own order of keys and keeps one of duplicates; use json or text where the exact bytes matter.';
+
+create or replace function rdq.submit_many(queue text, tasks jsonb) returns setof uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  settings rdq.queue;
+  parsed record;
+begin
+  settings := rdq._hold_queue(queue);
+  perform rdq._require('producer', queue);
+  if tasks is null or jsonb_typeof(tasks) <> 'array' then
+    perform rdq._refuse('RD002',
+      format('tasks is not an array: %s', coalesce(jsonb_typeof(tasks), 'null')),
+      'Give an array of objects such as {"handler": "charge", "payload": {"order": 42}}.');
+  end if;
+  begin
+    select * into parsed from rdq._parse_tasks(tasks, settings);
+  exception when others then
+    perform rdq._refuse_item(tasks, settings);
+    raise;
+  end;
+  return query select unnest(rdq._admit(parsed.tasks, parsed.run_ats, parsed.errors));
+end
+$$;
+
+comment on function rdq.submit_many(text, jsonb) is
+'Submits an array of tasks in one round trip and returns their ids in order. Each is an object with the parameters of submit() as keys; a payload string is text, any other payload JSON, payload_base64 bytes. All or nothing: an error names the item. Errors: as submit().';
+
+create or replace function rdq.submit_many(queue text, tasks json) returns setof uuid
+language sql
+as $$
+  select * from rdq.submit_many(queue, tasks::text)
+$$;
+
+comment on function rdq.submit_many(text, json) is 'submit_many() with the tasks as json.';
+
+create or replace function rdq.submit_many(queue text, tasks text) returns setof uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  items jsonb;
+begin
+  begin
+    items := tasks::jsonb;
+  exception when data_exception then
+    perform rdq._refuse_text(tasks);
+    raise;
+  end;
+  return query select * from rdq.submit_many(queue, items);
+end
+$$;
+
+comment on function rdq.submit_many(text, text) is
+'submit_many() with the tasks as text, so that an error can name the item that jsonb refuses, such as one with a NUL character.';
+
+create or replace function rdq._parse_tasks(
+  items jsonb,
+  settings rdq.queue,
+  out tasks rdq.task[],
+  out run_ats timestamptz[],
+  out errors jsonb[]
+)
+language plpgsql
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  fields constant text[] := '{handler,payload,payload_base64,content_type,headers,run_at,give_up_at,max_attempts,dedupe_key,handler_version,error,task_id}';
+  unknown text;
+begin
+  if jsonb_path_exists(items, 'strict $[*] ? (@.type() != "object")') then
+    perform rdq._refuse('RD002', 'the task is not an object', 'A task is an object such as {"handler": "charge", "payload": {}}.');
+  end if;
+  select k.key into unknown
+  from jsonb_array_elements(items) i (item)
+  cross join jsonb_object_keys(i.item) k (key)
+  where k.key <> all (fields)
+  limit 1;
+  if found then
+    perform rdq._refuse('RD002',
+      format('key "%s" does not exist in a task', left(unknown, 60)),
+      'The keys are: ' || array_to_string(fields, ', ') || '.');
+  end if;
+  select
+    array_agg(checked.task order by checked.place),
+    array_agg(checked.run_at order by checked.place),
+    array_agg(checked.error order by checked.place)
+  into tasks, run_ats, errors
+  from (
+    select
+      i.place, i.run_at, nullif(i.error, 'null') as error, n.task,
+      rdq._check_task(n.task, i.run_at, nullif(i.error, 'null'), settings.max_payload_bytes)
+    from rows from (
+      jsonb_to_recordset(items) as (
+        handler text, payload jsonb, payload_base64 text, content_type text, headers jsonb, run_at timestamptz,
+        give_up_at timestamptz, max_attempts integer, dedupe_key text, handler_version text, error jsonb, task_id uuid
+      )
+    ) with ordinality as i (
+      handler, payload, payload_base64, content_type, headers, run_at, give_up_at, max_attempts, dedupe_key,
+      handler_version, error, task_id, place
+    )
+    cross join lateral (
+      select row(
+        coalesce(i.task_id, rdq.uuid_v7()), settings.queue, i.handler, i.handler_version,
+        case
+          when i.payload_base64 is not null then decode(i.payload_base64, 'base64')
+          when jsonb_typeof(i.payload) = 'string' then convert_to(i.payload #>> '{}', 'UTF8')
+          else convert_to(i.payload::text, 'UTF8')
+        end,
+        coalesce(i.content_type, case
+          when i.payload_base64 is not null then 'application/octet-stream'
+          when jsonb_typeof(i.payload) = 'string' then 'text/plain; charset=utf-8'
+          else 'application/json'
+        end),
+        coalesce(nullif(i.headers, 'null'), '{}'), i.max_attempts,
+        coalesce(i.give_up_at, greatest(i.run_at, moment) + settings.give_up_after), i.dedupe_key, moment
+      )::rdq.task as task
+      offset 0
+    ) n
+  ) checked;
+end
+$$;
+
+comment on function rdq._parse_tasks(jsonb, rdq.queue) is 'The tasks of submit_many(), each checked. An error does not say which item: _refuse_item() finds it.';
+
+create or replace function rdq._refuse_item(items jsonb, settings rdq.queue) returns void
+language plpgsql
+as $$
+declare
+  item record;
+  complaint text;
+  advice text;
+begin
+  for item in select i.value, i.place - 1 as index from jsonb_array_elements(items) with ordinality as i (value, place) loop
+    begin
+      perform rdq._parse_tasks(jsonb_build_array(item.value), settings);
+    exception when others then
+      get stacked diagnostics complaint = message_text, advice = pg_exception_hint;
+      perform rdq._refuse(
+        case when sqlstate like 'RD%' then sqlstate else 'RD002' end,
+        format('tasks[%s]: %s', item.index, complaint),
+        coalesce(nullif(advice, ''), 'Nothing was submitted. Correct the item, or leave it out, and call again.'));
+    end;
+  end loop;
+end
+$$;
+
+comment on function rdq._refuse_item(jsonb, rdq.queue) is 'Raises the error of the first wrong item of submit_many(), and names it.';
+
+create or replace function rdq._refuse_text(tasks text) returns void
+language plpgsql
+as $$
+declare
+  item record;
+begin
+  if left(ltrim(tasks), 1) = '[' then
+    for item in select i.value, i.place - 1 as index from json_array_elements(tasks::json) with ordinality as i (value, place) loop
+      begin
+        perform item.value::jsonb;
+      exception when data_exception then
+        perform rdq._refuse('RD002',
+          format('tasks[%s]: %s', item.index, sqlerrm),
+          'Nothing was submitted. PostgreSQL cannot store NUL in text: send such a payload as payload_base64.');
+      end;
+    end loop;
+  end if;
+end
+$$;
+
+comment on function rdq._refuse_text(text) is 'Raises the error of the first item that is JSON but not jsonb, and names it.';
+
+create or replace function rdq._check_task(task rdq.task, run_at timestamptz, error jsonb, max_payload_bytes integer)
+returns void
+language plpgsql
+as $$
+declare
+  problem text[];
+begin
+  perform rdq._check_name('handler', task.handler);
+  if octet_length(task.payload) > max_payload_bytes then
+    perform rdq._refuse('RD006',
+      format('the payload has %s bytes; queue "%s" takes at most %s', octet_length(task.payload), task.queue, max_payload_bytes),
+      'Store the content elsewhere and submit a reference, or raise max_payload_bytes with rdq.alter_queue.');
+  end if;
+  problem := case
+    when task.payload is null then
+      array['payload is null', 'Give the bytes that the handler needs; an empty payload is ''''.']
+    when task.max_attempts not between 1 and 10000 then
+      array[format('max_attempts is %s', task.max_attempts), 'Give 1 to 10000, or null for the queue''s setting.']
+    when octet_length(task.dedupe_key) not between 1 and 65536 then
+      array[format('dedupe_key has %s bytes', octet_length(task.dedupe_key)), 'Give 1 to 65536 bytes, or null.']
+    when length(task.handler_version) > 240 then
+      array['handler_version is longer than 240 characters', 'Give a short version, such as a release or a commit.']
+    when task.content_type !~ '^[[:graph:] ]{1,240}$' then
+      array['content_type is not valid', 'Give a media type of at most 240 characters, such as application/json.']
+    when not isfinite(run_at) or not isfinite(task.give_up_at) then
+      array['run_at and give_up_at must be finite', 'Give a time, or null.']
+    when run_at > task.give_up_at then
+      array[format('run_at (%s) is later than give_up_at (%s)', run_at, task.give_up_at),
+        'A task that may only start after its deadline can never run: correct one of them.']
+    when task.headers = '{}' then null
+    when jsonb_typeof(task.headers) <> 'object' or jsonb_path_exists(task.headers, '$.* ? (@.type() != "string")') then
+      array['headers is not a flat object of strings', 'Give an object such as {"traceparent": "00-…"}.']
+    when octet_length(task.headers::text) > 16384 then
+      array['headers are larger than 16 KiB', 'Move the content into the payload.']
+    when jsonb_path_exists(task.headers, '$.keyvalue() ? (@.key starts with "rdq.")') then
+      array['headers has a key that begins with "rdq."', 'Those keys are reserved; choose another.']
+  end;
+  if problem is not null then
+    perform rdq._refuse('RD002', problem[1], problem[2]);
+  end if;
+  if error is not null then
+    perform rdq._check_failure('error', error);
+  end if;
+end
+$$;
+
+comment on function rdq._check_task(rdq.task, timestamptz, jsonb, integer) is 'Refuses (RD002, RD006) a task that cannot be kept or run.';
+
+create or replace function rdq._admit(tasks rdq.task[], run_ats timestamptz[], errors jsonb[]) returns uuid[]
+language plpgsql
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  ids uuid[] := array(select t.id from unnest(tasks) t);
+  taken_keys uuid[];
+  fresh bigint[];
+begin
+  if exists (select from unnest(tasks) t where t.dedupe_key is not null) then
+    select j.ids, j.taken_keys into ids, taken_keys from rdq._join_by_key(tasks) j;
+  end if;
+  with given as (
+    select t.*
+    from unnest(ids, tasks) with ordinality as t (joined_id)
+    where t.id = t.joined_id
+  ),
+  inserted as (
+    insert into rdq.task (
+      id, queue, handler, handler_version, payload, content_type, headers, max_attempts, give_up_at, dedupe_key, created_at
+    )
+    select
+      g.id, g.queue, g.handler, g.handler_version, g.payload, g.content_type, g.headers, g.max_attempts, g.give_up_at,
+      g.dedupe_key, g.created_at
+    from given g
+    order by g.id, g.ordinality
+    on conflict on constraint task_pkey do nothing
+    returning task.id
+  )
+  select array_agg(f.ordinality) into fresh
+  from (
+    select distinct on (g.id) g.ordinality
+    from given g
+    join inserted i on i.id = g.id
+    order by g.id, g.ordinality
+  ) f;
+
+  perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at)::rdq.due))
+  from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+  join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
+  where t.error is null
+  having count(*) > 0;
+
+  perform rdq._conclude(
+    array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, moment)),
+    array_agg(t.give_up_at),
+    array_agg(t.run_at)
+  )
+  from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+  join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
+  where t.error is not null
+  having count(*) > 0;
+
+  if coalesce(cardinality(fresh), 0) < cardinality(tasks) then
+    return rdq._answer_known(tasks, run_ats, errors, ids, taken_keys, fresh);
+  end if;
+  return ids;
+end
+$$;
+
+comment on function rdq._admit(rdq.task[], timestamptz[], jsonb[]) is
+'Stores new tasks with their first tickets, or with their handed-over failure as attempt 1; returns for each the id of the task that stands for it.';
+
+create or replace function rdq._answer_known(
+  tasks rdq.task[],
+  run_ats timestamptz[],
+  errors jsonb[],
+  ids uuid[],
+  taken_keys uuid[],
+  fresh bigint[]
+) returns uuid[]
+language plpgsql
+as $$
+declare
+  stranger record;
+begin
+  select k.id, k.queue into stranger
+  from unnest(tasks) t
+  join rdq.task k on k.id = t.id
+  where k.queue <> t.queue
+  limit 1;
+  if found then
+    perform rdq._refuse('RD005',
+      format('task_id %s exists already in queue "%s"', stranger.id, stranger.queue),
+      'A task id names one task for ever. Submit with another id, or to that queue.');
+  end if;
+  -- A key that we took for a task that another transaction stored first, without it.
+  perform rdq._free_keys(array(
+    select unnest(taken_keys)
+    except
+    select t.id from unnest(tasks) with ordinality t join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
+  ));
+  -- Known a moment ago and purged since: then it is new after all.
+  if exists (
+    select from unnest(ids) as known (id) where not exists (select from rdq.task k where k.id = known.id)
+  ) then
+    return rdq._admit(tasks, run_ats, errors);
+  end if;
+  return ids;
+end
+$$;
+
+comment on function rdq._answer_known(rdq.task[], timestamptz[], jsonb[], uuid[], uuid[], bigint[]) is
+'The ids of a submit of which some tasks were there before; refuses (RD005) an id of another queue.';
+
+create or replace function rdq._join_by_key(tasks rdq.task[], out ids uuid[], out taken_keys uuid[])
+language plpgsql
+as $$
+declare
+  keyed record;
+  holder uuid;
+begin
+  ids := array(select t.id from unnest(tasks) t);
+  -- In the order of the hashes, so that two bulk submits with the same keys wait and do not deadlock.
+  for keyed in
+    select t.id, t.queue, h.key_hash, t.ordinality
+    from unnest(tasks) with ordinality t
+    cross join lateral (select sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash) h
+    where t.dedupe_key is not null
+      and not exists (select from rdq.task k where k.id = t.id)
+    order by h.key_hash, t.ordinality
+  loop
+    holder := rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id);
+    if holder is null then
+      taken_keys := taken_keys || keyed.id;
+    else
+      ids[keyed.ordinality] := holder;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function rdq._join_by_key(rdq.task[]) is
+'For each task the id of the live one that has its dedupe key, or its own; and the ids for which the key was free and is taken now.';
+
+create or replace function rdq._hold_key(queue text, key_hash bytea, task_id uuid) returns uuid
+language plpgsql
+as $$
+declare
+  holder uuid;
+begin
+  loop
+    insert into rdq.dedupe (queue, key_hash, task_id)
+    values (_hold_key.queue, _hold_key.key_hash, _hold_key.task_id)
+    on conflict do nothing;
+    if found then
+      return null;
+    end if;
+    -- Its holder may have ended since: then the key is free, and the next turn takes it. A row of the
+    -- same id under another key is a concurrent submit of the same task.
+    select d.task_id into holder
+    from rdq.dedupe d
+    where (d.queue = _hold_key.queue and d.key_hash = _hold_key.key_hash) or d.task_id = _hold_key.task_id
+    order by d.task_id = _hold_key.task_id desc
+    limit 1;
+    if found then
+      return holder;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function rdq._hold_key(text, bytea, uuid) is
+'Takes a dedupe key for a task: null when it is taken, else the id of the live task that has it. Waits for a submit of the same key that has not committed.';

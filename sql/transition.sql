@@ -1,0 +1,253 @@
+-- Transitions: the only places that move tickets. Each takes the one ticket of a task (delete … returning)
+-- and writes at most one other in the same transaction. Who deleted the ticket goes on; a second worker,
+-- a late reporter, a reclaimer or a second redrive finds nothing to take. Nothing else decides who wins.
+--
+--   _take      lease → (caller)          _conclude  (caller) → due, dead or no ticket, and the attempt row
+--   _schedule  (caller) → due            _bury      (caller) → dead
+--
+-- Lock order: leases in the order of task ids; then inserts; then dedupe keys, which belong to the holder
+-- of the ticket. Sweeps skip locked tickets, so they never wait.
+--
+-- The functions that meet growing tables pin their plans: with nested loops over indexes alone, a plan
+-- that was cached when a table was empty is still the right one a million rows later. JIT is off because
+-- the planner's way of discouraging a node is a cost so high that it would compile every plan.
+
+create or replace function rdq._take(task_ids uuid[], claim_tokens uuid[])
+returns table (place bigint, lease rdq.lease)
+language plpgsql
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+begin
+  return query
+  with given as materialized (
+    select distinct on (g.task_id, g.claim_token) g.task_id, g.claim_token, g.place
+    from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
+    order by g.task_id, g.claim_token, g.place
+  ),
+  held as materialized (
+    -- Two reports of the same leases wait for each other here, in one order.
+    select g.place, l.ctid as ticket, l as lease
+    from given g
+    join rdq.lease l on l.task_id = g.task_id and l.claim_token = g.claim_token
+    order by l.task_id
+    for update of l
+  ),
+  gone as (
+    delete from rdq.lease l where l.ctid = any (array(select h.ticket from held h))
+  )
+  select h.place, h.lease from held h;
+end
+$$;
+
+comment on function rdq._take(uuid[], uuid[]) is
+'Ends the holds whose tokens are the right ones: deletes their leases and returns them with their place in the arrays. The one place that ends a hold.';
+
+create or replace function rdq._conclude(
+  endings rdq.attempt[],
+  give_up_ats timestamptz[],
+  not_befores timestamptz[],
+  forced_reason text default null
+) returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text)
+language plpgsql
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  retries rdq.due[];
+  deaths rdq.dead[];
+  successes uuid[];
+begin
+  with ending as materialized (
+    select e.* from unnest(give_up_ats, not_befores, endings) as e (give_up_at, not_before)
+  ),
+  judged as materialized (
+    select
+      e.task_id, h.next_no, h.first_no, e.life, e.queue, e.outcome, c.error_class, e.error_type, e.message, e.stack,
+      e.detail, e.runner, e.code_version, e.started_at, e.finished_at, e.claim_token, e.give_up_at, n.next_at,
+      coalesce(forced_reason, rdq._verdict(
+        e.outcome, c.error_class,
+        rdq._spent(
+          h.runs + (e.outcome <> 'RELEASED' and e.started_at is not null)::integer,
+          h.releases + (e.outcome = 'RELEASED')::integer,
+          q.max_releases
+        ),
+        coalesce(t.max_attempts, q.max_attempts),
+        h.ambiguous + (c.error_class = 'AMBIGUOUS' and e.started_at is not null)::integer, q.ambiguous_attempts,
+        h.vanished + 1, q.vanish_limit,
+        n.next_at, e.give_up_at
+      )) as verdict
+    from ending e
+    join rdq.queue q on q.queue = e.queue
+    join rdq.task t on t.id = e.task_id
+    cross join lateral rdq._tally(e.task_id, e.life) h
+    cross join lateral (
+      select case when e.outcome = 'FAILED'
+        then rdq._classify(e.error_class, e.error_type, q.error_rules)
+      end as error_class
+    ) c
+    -- A failure climbs the ladder by every failure of this life. A lease that expired has waited already
+    -- and says little about the task: it climbs by the expiries in a row. A release only waits as asked.
+    cross join lateral (
+      select greatest(e.not_before, moment + case e.outcome
+        when 'RELEASED' then interval '0'
+        else rdq._jittered(
+          rdq._delay(
+            case e.outcome when 'LEASE_EXPIRED' then h.vanished else h.rungs end::integer + 1,
+            q.backoff_base, q.backoff_factor, q.backoff_cap, q.ladder
+          ),
+          q.jitter
+        )
+      end) as next_at
+    ) n
+  ),
+  recorded as (
+    insert into rdq.attempt (
+      task_id, attempt_no, life, queue, outcome, error_class, error_type, message, stack, detail, runner,
+      code_version, started_at, finished_at, claim_token
+    )
+    select
+      j.task_id, j.next_no, j.life, j.queue, j.outcome, j.error_class, j.error_type, j.message, j.stack, j.detail,
+      j.runner, j.code_version, j.started_at, j.finished_at, j.claim_token
+    from judged j
+  ),
+  trimmed as (
+    -- Stacks of the first attempt and the last ten of a life.
+    update rdq.attempt a
+    set stack = null
+    from judged j
+    where j.next_no - j.first_no > 10
+      and a.task_id = j.task_id
+      and a.attempt_no = j.next_no - 10
+      and a.stack is not null
+  )
+  select
+    array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at)::rdq.due)
+      filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
+    array_agg(rdq._death(j.task_id, j.queue, j.life, j.verdict)) filter (where j.verdict is not null),
+    array_agg(j.task_id) filter (where j.outcome = 'SUCCEEDED' and j.verdict is null)
+  into retries, deaths, successes
+  from judged j;
+
+  perform rdq._check_conserved(cardinality(endings),
+    coalesce(cardinality(retries), 0) + coalesce(cardinality(deaths), 0) + coalesce(cardinality(successes), 0));
+  if retries is not null then
+    perform rdq._schedule(retries);
+  end if;
+  if deaths is not null then
+    perform rdq._bury(deaths);
+  end if;
+  if successes is not null then
+    perform rdq._free_keys(successes);
+  end if;
+  return query
+    select r.task_id, 'PENDING', r.due_at, null::text from unnest(retries) r
+    union all
+    select d.task_id, 'DEAD', null, d.reason from unnest(deaths) d
+    union all
+    select s.task_id, 'SUCCEEDED', null, null from unnest(successes) s (task_id);
+end
+$$;
+
+comment on function rdq._conclude(rdq.attempt[], timestamptz[], timestamptz[], text) is
+'Ends attempts whose tickets the caller has taken: numbers and records each (the one place that writes an attempt), decides, and writes the next ticket. give_up_ats are the tickets'' deadlines; not_befores, where not null, the earliest next start.';
+
+create or replace function rdq._schedule(tickets rdq.due[]) returns void
+language plpgsql
+as $$
+begin
+  insert into rdq.due select t.* from unnest(tickets) t;
+  -- One small notice a queue and transaction (PostgreSQL folds equal ones), only for what can run now.
+  perform pg_notify('rdq_due', q.queue)
+  from rdq.queue q
+  where q.notify
+    and q.queue in (select t.queue from unnest(tickets) t where t.due_at <= clock_timestamp());
+end
+$$;
+
+comment on function rdq._schedule(rdq.due[]) is 'Writes tickets into rdq.due, and wakes listening runners for those that are due.';
+
+create or replace function rdq._death(task_id uuid, queue text, life integer, reason text) returns rdq.dead
+language sql immutable
+return row(task_id, queue, null, life, null, reason, null, null, null, null, null)::rdq.dead;
+
+comment on function rdq._death(uuid, text, integer, text) is 'A ticket for _bury(), which fills in the rest.';
+
+create or replace function rdq._bury(deaths rdq.dead[]) returns void
+language plpgsql
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  buried bigint;
+begin
+  insert into rdq.dead (
+    task_id, queue, handler, life, dead_at, reason, error_class, error_type, message, fingerprint, code_version
+  )
+  select
+    d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
+    rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version
+  from unnest(deaths) d
+  join rdq.task t on t.id = d.task_id
+  -- The last attempt that says something about the cause; a release does only where releases were it.
+  left join lateral (
+    select a.*
+    from rdq.attempt a
+    where a.task_id = d.task_id
+      and (a.outcome <> 'RELEASED' or d.reason = 'UNROUTABLE')
+    order by a.attempt_no desc
+    limit 1
+  ) a on true
+  cross join lateral (select coalesce(a.error_type, nullif(a.outcome, 'FAILED')) as error_type) e;
+  get diagnostics buried = row_count;
+  perform rdq._check_conserved(cardinality(deaths), buried);
+  perform rdq._free_keys(array(select d.task_id from unnest(deaths) d));
+  -- Announced by kind, so that a mass burial is a few small notices.
+  perform pg_notify('rdq_dead', jsonb_build_object(
+    'queue', n.queue, 'handler', n.handler, 'reason', n.reason, 'count', n.count, 'task_id', n.task_id
+  )::text)
+  from (
+    select d.queue, t.handler, d.reason, count(*), min(d.task_id::text) as task_id
+    from unnest(deaths) d
+    join rdq.task t on t.id = d.task_id
+    group by d.queue, t.handler, d.reason
+  ) n;
+end
+$$;
+
+comment on function rdq._bury(rdq.dead[]) is
+'Makes dead letters of tasks whose tickets the caller has taken: the one place that buries. Frees their dedupe keys and announces them (NOTIFY rdq_dead: queue, handler, reason, count and one task_id as JSON).';
+
+create or replace function rdq._free_keys(task_ids uuid[]) returns void
+language plpgsql
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+  delete from rdq.dedupe d where d.task_id = any (task_ids);
+end
+$$;
+
+comment on function rdq._free_keys(uuid[]) is 'Lets go of the dedupe keys of tasks that are no longer live.';
+
+create or replace function rdq._check_conserved(taken bigint, written bigint) returns void
+language plpgsql immutable
+as $$
+begin
+  if taken <> written then
+    raise exception 'rdq: % tickets were taken but % tasks were moved on; nothing was changed', taken, written
+      using errcode = 'internal_error',
+        hint = 'A row of rdq.queue or rdq.task was removed by hand. select * from rdq.doctor() finds such tasks.';
+  end if;
+end
+$$;
+
+comment on function rdq._check_conserved(bigint, bigint) is 'Refuses to commit a transition that would lose a ticket.';
