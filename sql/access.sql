@@ -51,22 +51,38 @@ $$;
 
 comment on function rdq.revoke_access(text, text) is 'Takes a capability from a role. Errors: RD002, RD003, RD007.';
 
+create or replace function rdq._capabilities()
+returns table (capability text, includes text[], names text[])
+language sql immutable
+as $$
+  values
+    ('producer', '{producer}'::text[], '{version, uuid_v7, submit, submit_many}'::text[]),
+    ('worker', '{worker}',
+      '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick}'),
+    ('viewer', '{viewer}',
+      '{version, tasks, queues, queue_stats, dead_letters, dead_letter_groups, history, envelope, fingerprint,
+        redrive_status, audit_log, doctor, _queue_patterns, _attempt_count}'),
+    ('operator', '{operator, viewer}',
+      '{redrive, redrive_where, pause_redrive, resume_redrive, cancel_redrive, cancel, purge, purge_where,
+        pause_queue, resume_queue, reclaim, tick}'),
+    ('admin', '{admin, operator, viewer, worker, producer}',
+      '{create_queue, alter_queue, drop_queue, grant_access, revoke_access}')
+$$;
+
+comment on function rdq._capabilities() is
+'The capabilities: what each includes, and the functions and views that it adds. The one home of these facts.';
+
 create or replace function rdq._capability_names(capability text) returns text[]
 language sql immutable
 as $$
-  select case capability
-    when 'producer' then '{version, uuid_v7, submit, submit_many}'
-    when 'worker' then '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick}'
-    when 'viewer' then '{version, dead_letters, dead_letter_groups, history, envelope, redrive_status, fingerprint, doctor,
-      queues, tasks, queue_stats, audit_log, _queue_patterns, _attempt_count}'
-    when 'operator' then rdq._capability_names('viewer') || '{redrive, redrive_where, pause_redrive, resume_redrive,
-      cancel_redrive, purge, purge_where, cancel, pause_queue, resume_queue, reclaim, tick}'
-    when 'admin' then rdq._capability_names('producer') || rdq._capability_names('worker')
-      || rdq._capability_names('operator') || '{create_queue, alter_queue, drop_queue, grant_access, revoke_access}'
-  end::text[]
+  select array_agg(distinct n.name)
+  from rdq._capabilities() wanted
+  join rdq._capabilities() c on c.capability = any (wanted.includes)
+  cross join unnest(c.names) n (name)
+  where wanted.capability = _capability_names.capability
 $$;
 
-comment on function rdq._capability_names(text) is 'The functions and views of a capability.';
+comment on function rdq._capability_names(text) is 'Every function and view that a capability gives; null for one that does not exist.';
 
 create or replace function rdq._grant(role text, capability text) returns void
 language plpgsql

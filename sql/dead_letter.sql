@@ -109,10 +109,7 @@ create or replace function rdq._filter(
 language plpgsql stable
 as $$
 begin
-  if error_class not in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS') then
-    perform rdq._refuse('RD002',
-      format('error_class is unknown: %s', left(error_class, 60)), 'The classes are TRANSIENT, PERMANENT and AMBIGUOUS.');
-  end if;
+  perform rdq._check_class('error_class', error_class);
   if dead_reason not in ('EXHAUSTED', 'PERMANENT', 'AMBIGUOUS', 'DEADLINE', 'VANISHED', 'UNROUTABLE', 'CANCELLED') then
     perform rdq._refuse('RD002',
       format('dead_reason is unknown: %s', left(dead_reason, 60)),

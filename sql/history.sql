@@ -84,13 +84,18 @@ $$;
 comment on function rdq._task(uuid) is 'What was asked; refuses (RD003) a task that does not exist.';
 
 create or replace function rdq._status(task_id uuid) returns text
-language sql stable
-return case
-  when exists (select from rdq.due d where d.task_id = _status.task_id) then 'PENDING'
-  when exists (select from rdq.lease l where l.task_id = _status.task_id) then 'IN_FLIGHT'
-  when exists (select from rdq.dead d where d.task_id = _status.task_id) then 'DEAD'
-  when exists (select from rdq.task t where t.id = _status.task_id) then 'SUCCEEDED'
-end;
+language plpgsql volatile
+-- Volatile: it sees what the calling statement itself has changed.
+as $$
+begin
+  return case
+    when exists (select from rdq.due d where d.task_id = _status.task_id) then 'PENDING'
+    when exists (select from rdq.lease l where l.task_id = _status.task_id) then 'IN_FLIGHT'
+    when exists (select from rdq.dead d where d.task_id = _status.task_id) then 'DEAD'
+    when exists (select from rdq.task t where t.id = _status.task_id) then 'SUCCEEDED'
+  end;
+end
+$$;
 
 comment on function rdq._status(uuid) is 'The state of a task, which is the table that holds its ticket; null for a task that does not exist.';
 

@@ -40,15 +40,11 @@ $$;
 
 comment on function rdq._refuse(text, text, text) is 'Raises an error of class RD: what happened and why, and what to do.';
 
-create or replace function rdq._caller() returns oid
+create or replace function rdq._caller() returns name
 language sql stable
 -- SET ROLE, as connection poolers and REST gateways do it, is seen through the setting: inside a
 -- security definer function current_user is the owner.
-return (
-  select r.oid
-  from pg_catalog.pg_roles r
-  where r.rolname = coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)
-);
+return coalesce(nullif(pg_catalog.current_setting('role'), 'none')::name, session_user);
 
 comment on function rdq._caller() is 'The role that called: the one of SET ROLE, else the session''s user.';
 
@@ -69,7 +65,7 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  caller constant oid := rdq._caller();
+  caller constant name := rdq._caller();
 begin
   if pg_has_role(caller, current_user, 'usage') then
     return null;
@@ -77,13 +73,11 @@ begin
   return coalesce((
     select array_agg(distinct rdq._like(pattern.glob))
     from rdq.access a
+    join rdq._capabilities() c on c.capability = a.capability
     join pg_roles r on r.rolname = a.role
     cross join unnest(a.queues) as pattern (glob)
     where pg_has_role(caller, r.oid, 'usage')
-      and (
-        a.capability in (_queue_patterns.capability, 'admin')
-        or (a.capability = 'operator' and _queue_patterns.capability = 'viewer')
-      )
+      and _queue_patterns.capability = any (c.includes)
   ), '{}');
 end
 $$;
@@ -100,13 +94,14 @@ comment on function rdq._permitted(text, text[]) is 'Whether a queue is one of t
 create or replace function rdq._require(capability text, queue text) returns void
 language plpgsql stable
 as $$
+declare
+  patterns constant text[] := rdq._queue_patterns(capability);
 begin
-  if not rdq._permitted(queue, rdq._queue_patterns(capability)) then
+  if not rdq._permitted(queue, patterns) then
     perform rdq._refuse('RD007',
-      format('role "%s" is not permitted to act as %s in queue "%s"',
-        pg_get_userbyid(rdq._caller()), capability, queue),
-      format('The owner or an admin of rdq can permit it: select rdq.grant_access(''%s'', ''%s'', array[''%s'']);',
-        pg_get_userbyid(rdq._caller()), capability, queue));
+      format('role "%s" is not permitted to act as %s in queue "%s"', rdq._caller(), capability, queue),
+      format('The owner or an admin of rdq can permit it: select rdq.grant_access(%L, %L, array[%L]);',
+        rdq._caller(), capability, queue));
   end if;
 end
 $$;

@@ -57,17 +57,20 @@ create or replace function rdq._advance_redrives(max_tasks integer) returns bigi
 language plpgsql
 as $$
 declare
-  run record;
-  total bigint := 0;
+  chosen uuid;
 begin
-  for run in select r.redrive_id from rdq.redrive_run r where r.state = 'RUNNING' order by r.began_at limit 10 loop
-    total := total + rdq._advance_redrive(run.redrive_id, max_tasks);
-  end loop;
-  return total;
+  -- One in a transaction: each locks its dead letters in the order of ids, and two after another would not.
+  select r.redrive_id into chosen
+  from rdq.redrive_run r
+  where r.state = 'RUNNING'
+  order by random()
+  limit 1
+  for update skip locked;
+  return rdq._advance_redrive(chosen, max_tasks);
 end
 $$;
 
-comment on function rdq._advance_redrives(integer) is 'A batch of each running bulk redrive, the oldest first.';
+comment on function rdq._advance_redrives(integer) is 'A batch of one of the running bulk redrives, by chance; returns how many dead letters it looked at.';
 
 create or replace function rdq._retain(max_tasks integer, queues text[]) returns bigint
 language plpgsql

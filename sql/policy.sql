@@ -58,7 +58,7 @@ comment on function rdq._jittered(interval, double precision) is
 'A delay drawn evenly from delay * (1 - jitter) to delay * (1 + jitter); once for each row that calls it.';
 
 create or replace function rdq._capped_retry_after(retry_after interval, backoff_cap interval) returns interval
-language sql immutable parallel safe
+language sql immutable strict parallel safe
 -- Seconds, because adding an absurd interval to a time would raise. 24 hours, because a server that asks
 -- for more than a day has asked for a person.
 return make_interval(secs => greatest(0, least(
@@ -106,7 +106,6 @@ create or replace function rdq._verdict(
 ) returns text
 language sql immutable parallel safe
 return case
-  when outcome = 'SUCCEEDED' then null
   when error_class = 'PERMANENT' then 'PERMANENT'
   -- A budget smaller than the vanish limit, all of it vanished, says the same thing about the task.
   when outcome = 'LEASE_EXPIRED' and vanished >= least(vanish_limit, max_attempts) then 'VANISHED'
@@ -117,4 +116,4 @@ return case
 end;
 
 comment on function rdq._verdict(text, text, bigint, integer, bigint, integer, bigint, integer, timestamptz, timestamptz) is
-'Why a task is dead after an attempt ended so; null while it is to be tried again (or succeeded). The counts include that attempt.';
+'Why a task is dead after an attempt ended so; null while it is to be tried again. The counts include that attempt.';

@@ -111,10 +111,10 @@ comment on function rdq._queue(text) is 'The settings of a queue; refuses (RD001
 
 create or replace function rdq._queue_lock_class() returns integer
 language sql immutable
-return 1919185260;
+return 7496817;
 
 comment on function rdq._queue_lock_class() is
-'The class of rdq''s advisory locks. A submit holds (this, hash of the queue) shared, rdq.drop_queue takes it alone.';
+'The class of rdq''s advisory locks (its name in ASCII). A submit holds (this, hash of the queue) shared, rdq.drop_queue takes it alone.';
 
 create or replace function rdq._hold_queue(queue text) returns rdq.queue
 language plpgsql

@@ -193,10 +193,12 @@ begin
       format('the payload has %s bytes; queue "%s" takes at most %s', octet_length(payload), task.queue, settings.max_payload_bytes),
       'Shorten it, or raise max_payload_bytes with rdq.alter_queue.');
   end if;
-  if not isfinite(run_at) or not isfinite(give_up_at) or greatest(run_at, clock_timestamp()) > give_up_at then
+  if not rdq._is_usable_time(run_at) or not rdq._is_usable_time(give_up_at)
+    or greatest(run_at, clock_timestamp()) > give_up_at
+  then
     perform rdq._refuse('RD002',
-      'run_at and give_up_at must be finite, and give_up_at later than the first attempt',
-      'A task that may only start after its deadline can never run: correct one of them.');
+      format('run_at (%s) or give_up_at (%s) is out of bounds', coalesce(run_at::text, 'now'), coalesce(give_up_at::text, 'null')),
+      'Give times before the year 10000, and a deadline that is not before the first attempt.');
   end if;
   select r.* into answer from rdq._redrive(array[task.id], array[run_at], give_up_at) r;
   if not found then

@@ -21,10 +21,13 @@ create or replace function rdq.fail(
   error_class text default null,
   retry_after interval default null
 ) returns table (status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
-language sql security definer
+language plpgsql security definer
 set search_path = pg_catalog, pg_temp
--- Cut first: a jsonb string has a limit of its own, below that of text.
 as $$
+begin
+  perform rdq._check_class('error_class', error_class);
+  -- Cut first: a jsonb string has a limit of its own, below that of text.
+  return query
   select r.status, r.next_attempt_at, r.dead_reason, r.stale
   from rdq.report(array[task_id], array[claim_token], array[jsonb_strip_nulls(jsonb_build_object(
     'type', rdq._clip(error_type, 255),
@@ -32,7 +35,8 @@ as $$
     'stack', rdq._clip(stack, 65536),
     'class', error_class,
     'retry_after', extract(epoch from retry_after)
-  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end]) r
+  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end]) r;
+end
 $$;
 
 comment on function rdq.fail(uuid, uuid, text, text, text, jsonb, text, interval) is
@@ -121,7 +125,7 @@ begin
   select
     array_agg(rdq._attempt(t.lease, 'RELEASED', moment, rdq._clip(reason, 4096))),
     array_agg((t.lease).give_up_at),
-    array_agg(moment + rdq._capped_retry_after(delay, interval '0'))
+    array_agg(moment + rdq._capped_retry_after(coalesce(delay, '0'), '0'))
   into endings, give_up_ats, not_befores
   from rdq._take(task_ids, claim_tokens) t;
   if endings is distinct from null then
@@ -212,11 +216,7 @@ begin
       format('%s is not an object: %s', argument, jsonb_typeof(failure)),
       'Give {"type": …, "message": …, "stack": …, "class": …}, or null.');
   end if;
-  if failure ->> 'class' not in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS') then
-    perform rdq._refuse('RD002',
-      format('%s has an unknown class: %s', argument, left(failure ->> 'class', 60)),
-      'The classes are TRANSIENT, PERMANENT and AMBIGUOUS; leave it out to let the queue''s error_rules decide.');
-  end if;
+  perform rdq._check_class(argument || '.class', failure ->> 'class');
   begin
     if not isfinite((failure ->> 'at')::timestamptz) then
       raise invalid_datetime_format;
@@ -230,6 +230,20 @@ end
 $$;
 
 comment on function rdq._check_failure(text, jsonb) is 'Refuses (RD002) a failure of the wrong form. Its texts are never refused, only cut.';
+
+create or replace function rdq._check_class(argument text, class text) returns void
+language plpgsql immutable
+as $$
+begin
+  if class not in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS') then
+    perform rdq._refuse('RD002',
+      format('%s is unknown: %s', argument, left(class, 60)),
+      'The classes are TRANSIENT, PERMANENT and AMBIGUOUS. A failure without one goes by the queue''s error_rules.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_class(text, text) is 'Refuses (RD002) what is not the class of an error.';
 
 create or replace function rdq._check_claims(task_ids uuid[], claim_tokens uuid[]) returns void
 language plpgsql immutable

@@ -32,7 +32,7 @@ begin
   task := row(
     coalesce(task_id, rdq.uuid_v7()), queue, handler, handler_version, payload,
     coalesce(content_type, 'application/octet-stream'), coalesce(headers, '{}'), max_attempts,
-    coalesce(give_up_at, greatest(run_at, moment) + settings.give_up_after), dedupe_key, moment
+    coalesce(give_up_at, rdq._default_deadline(greatest(run_at, moment), settings.give_up_after)), dedupe_key, moment
   );
   perform rdq._check_task(task, run_at, error, settings.max_payload_bytes);
   return (rdq._admit(array[task], array[run_at], array[error]))[1];
@@ -226,7 +226,7 @@ begin
           else 'application/json'
         end),
         coalesce(nullif(i.headers, 'null'), '{}'), i.max_attempts,
-        coalesce(i.give_up_at, greatest(i.run_at, moment) + settings.give_up_after), i.dedupe_key, moment
+        coalesce(i.give_up_at, rdq._default_deadline(greatest(i.run_at, moment), settings.give_up_after)), i.dedupe_key, moment
       )::rdq.task as task
       offset 0
     ) n
@@ -282,6 +282,18 @@ $$;
 
 comment on function rdq._refuse_text(text) is 'Raises the error of the first item that is JSON but not jsonb, and names it.';
 
+create or replace function rdq._is_usable_time(at timestamptz) returns boolean
+language sql immutable strict parallel safe
+return isfinite(at) and at < '10000-01-01 00:00:00+00';
+
+comment on function rdq._is_usable_time(timestamptz) is 'Whether delays and spans can be added to a time without leaving the calendar; null for null.';
+
+create or replace function rdq._default_deadline(start_at timestamptz, give_up_after interval) returns timestamptz
+language sql immutable parallel safe
+return least(start_at, '10000-01-01 00:00:00+00') + give_up_after;
+
+comment on function rdq._default_deadline(timestamptz, interval) is 'The deadline of a task whose caller gave none.';
+
 create or replace function rdq._check_task(task rdq.task, run_at timestamptz, error jsonb, max_payload_bytes integer)
 returns void
 language plpgsql
@@ -304,10 +316,10 @@ begin
       array[format('dedupe_key has %s bytes', octet_length(task.dedupe_key)), 'Give 1 to 65536 bytes, or null.']
     when length(task.handler_version) > 240 then
       array['handler_version is longer than 240 characters', 'Give a short version, such as a release or a commit.']
-    when task.content_type !~ '^[[:graph:] ]{1,240}$' then
+    when length(task.content_type) not between 1 and 240 or task.content_type ~ '[^[:graph:] ]' then
       array['content_type is not valid', 'Give a media type of at most 240 characters, such as application/json.']
-    when not isfinite(run_at) or not isfinite(task.give_up_at) then
-      array['run_at and give_up_at must be finite', 'Give a time, or null.']
+    when not rdq._is_usable_time(run_at) or not rdq._is_usable_time(task.give_up_at) then
+      array['run_at or give_up_at is out of bounds', 'Give a time before the year 10000, or null.']
     when run_at > task.give_up_at then
       array[format('run_at (%s) is later than give_up_at (%s)', run_at, task.give_up_at),
         'A task that may only start after its deadline can never run: correct one of them.']

@@ -20,25 +20,30 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set jit = off
 as $$
+declare
+  tickets tid[];
+  places bigint[];
 begin
-  return query
-  with given as materialized (
-    select distinct on (g.task_id, g.claim_token) g.task_id, g.claim_token, g.place
-    from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
-    order by g.task_id, g.claim_token, g.place
-  ),
-  held as materialized (
-    -- Two reports of the same leases wait for each other here, in one order.
-    select g.place, l.ctid as ticket, l as lease
-    from given g
+  -- Two reports of the same leases wait for each other here, in one order. In a statement of its own: what
+  -- a heartbeat wrote while we waited is visible to the next one only.
+  select array_agg(h.ticket), array_agg(h.place)
+  into tickets, places
+  from (
+    select l.ctid as ticket, g.place
+    from (
+      select distinct on (g.task_id, g.claim_token) g.task_id, g.claim_token, g.place
+      from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
+      order by g.task_id, g.claim_token, g.place
+    ) g
     join rdq.lease l on l.task_id = g.task_id and l.claim_token = g.claim_token
     order by l.task_id
     for update of l
-  ),
-  gone as (
-    delete from rdq.lease l where l.ctid = any (array(select h.ticket from held h))
-  )
-  select h.place, h.lease from held h;
+  ) h;
+  return query
+  delete from rdq.lease l
+  using unnest(tickets, places) as h (ticket, place)
+  where l.ctid = h.ticket
+  returning h.place, l;
 end
 $$;
 
@@ -70,7 +75,7 @@ begin
     select
       e.task_id, h.next_no, h.first_no, e.life, e.queue, e.outcome, c.error_class, e.error_type, e.message, e.stack,
       e.detail, e.runner, e.code_version, e.started_at, e.finished_at, e.claim_token, e.give_up_at, n.next_at,
-      coalesce(forced_reason, rdq._verdict(
+      case when e.outcome <> 'SUCCEEDED' then coalesce(forced_reason, rdq._verdict(
         e.outcome, c.error_class,
         rdq._spent(
           h.runs + (e.outcome <> 'RELEASED' and e.started_at is not null)::integer,
@@ -81,7 +86,7 @@ begin
         h.ambiguous + (c.error_class = 'AMBIGUOUS' and e.started_at is not null)::integer, q.ambiguous_attempts,
         h.vanished + 1, q.vanish_limit,
         n.next_at, e.give_up_at
-      )) as verdict
+      )) end as verdict
     from ending e
     join rdq.queue q on q.queue = e.queue
     join rdq.task t on t.id = e.task_id
@@ -90,12 +95,13 @@ begin
       select case when e.outcome = 'FAILED'
         then rdq._classify(e.error_class, e.error_type, q.error_rules)
       end as error_class
+      offset 0
     ) c
     -- A failure climbs the ladder by every failure of this life. A lease that expired has waited already
     -- and says little about the task: it climbs by the expiries in a row. A release only waits as asked.
     cross join lateral (
-      select greatest(e.not_before, moment + case e.outcome
-        when 'RELEASED' then interval '0'
+      select greatest(e.not_before, moment + case
+        when e.outcome in ('SUCCEEDED', 'RELEASED') then interval '0'
         else rdq._jittered(
           rdq._delay(
             case e.outcome when 'LEASE_EXPIRED' then h.vanished else h.rungs end::integer + 1,
