@@ -50,6 +50,8 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 as $$
+declare
+  chosen constant text[] := rdq._chosen_queues(queues);
 begin
   return (
     select min(d.due_at)
@@ -57,7 +59,7 @@ begin
     cross join lateral (
       select due.due_at from rdq.due where due.queue = q.queue order by due.due_at limit 1
     ) d
-    where q.queue = any (rdq._chosen_queues(queues)) and q.paused_at is null
+    where q.queue = any (chosen) and q.paused_at is null
   );
 end
 $$;

@@ -191,7 +191,7 @@ as $$
     ('handler_timeout', 'interval', 'null', 0.001, 315576000),
     ('give_up_after', 'interval', 'null', 0.001, 3155760000),
     ('error_rules', 'rules', '[]', null, null),
-    ('keep_succeeded', 'retention', '"1 day"', 0, 3155760000),
+    ('keep_succeeded', 'retention', '"24:00:00"', 0, 3155760000),
     ('keep_dead', 'retention', '"forever"', 0, 3155760000),
     ('max_payload_bytes', 'integer', '1048576', 0, 268435456),
     ('notify', 'boolean', 'true', null, null)
