@@ -1,0 +1,5 @@
+"""``python -m rdq_runner`` is the command ``rdq-runner``."""
+
+from rdq_runner.cli import main
+
+main()

@@ -1,0 +1,60 @@
+"""Renews every lease, from a thread and a connection of its own: no handler can hold it up.
+
+Only code that keeps the interpreter's lock without a pause could, as a C extension might.
+"""
+
+import logging
+import time
+from datetime import timedelta
+
+import psycopg
+
+from rdq_runner.leases import Lease, Leases, keys
+from rdq_runner.logs import say
+from rdq_runner.loop import Loop
+from rdq_runner.sessions import Session
+from rdq_runner.sql import Functions
+
+
+class Heartbeat(Loop):
+    """Renews all leases when a third of one has passed; tells the handlers whose lease is lost.
+
+    It goes on renewing those too: the token decides whether a lease is held, and asking costs
+    nothing.
+    """
+
+    def __init__(self, session: Session, leases: Leases, lease: timedelta | None) -> None:
+        super().__init__(session)
+        self._leases = leases
+        self._lease = lease
+
+    def step(self, rdq: Functions) -> float | None:
+        """Renew, if it is time; return when the next lease wants it."""
+        leases = self._leases.held()
+        now = time.monotonic()
+        if any(lease.beat_at <= now for lease in leases):
+            kept = rdq.heartbeat(*keys(leases), lease=self._lease)
+            for lease in leases:
+                lease.beat_after(now)
+                if lease.claim.task_id in kept:
+                    lease.renewed_at = now
+                else:
+                    _cancel(lease, "lease lost")
+        return min((lease.beat_at - now for lease in leases), default=None)
+
+    def failed(self, error: psycopg.Error) -> float:
+        """Go on trying; a lease that ended meanwhile may be somebody else's by now."""
+        leases = self._leases.held()
+        now = time.monotonic()
+        for lease in leases:
+            if lease.expires_at <= now:
+                _cancel(lease, "lease ended unrenewed")
+        # A short lease does not wait out a long pause.
+        return min([self.session.pause, *(lease.claim.lease_seconds / 3 for lease in leases)])
+
+
+def _cancel(lease: Lease, event: str) -> None:
+    # Once; and an attempt that has ended is about to be reported, or was while we asked.
+    if lease.outcome is None and not lease.task.cancelled:
+        lease.cancel()
+        say(logging.WARNING, event, **lease.labels)

@@ -1,0 +1,182 @@
+"""How an attempt ended, and how an exception becomes the record of a failure.
+
+The class of an error decides what happens next:
+
+- TRANSIENT: another attempt has a really different chance.
+- PERMANENT: the outcome is fixed by the input; the task is dead at once.
+- AMBIGUOUS: the effect may have happened; a small budget of its own.
+
+A handler says which by raising `Transient`, `Permanent` or `Ambiguous`. Builtin exceptions with a
+known meaning have theirs (see `_CLASSES`); any other goes by the queue's rules, in the database.
+"""
+
+import socket
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal, TypeVar, cast
+from urllib.error import URLError
+
+from rdq_runner import storable
+from rdq_runner.storable import Json
+
+T = TypeVar("T")
+ErrorClass = Literal["TRANSIENT", "PERMANENT", "AMBIGUOUS"]
+
+_TYPE_BYTES: Final = 255
+_UNAVAILABLE: Final = "details unavailable"
+_LONGEST_WAIT_SECONDS: Final = 1e9
+
+
+class HandlerError(Exception):
+    """What a handler raises to say more about its failure than a builtin exception does.
+
+    :param message: for people; kept with the attempt, at most 4 KiB.
+    :param retry_after: wait at least so long, in seconds or as a timedelta; the database caps it.
+    :param detail: anything more, as JSON; at most 16 KiB.
+    """
+
+    retry_after: float | timedelta | None = None
+    detail: object = None
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        retry_after: float | timedelta | None = None,
+        detail: object = None,
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.detail = detail
+
+
+class Transient(HandlerError):
+    """Another attempt has a really different chance."""
+
+
+class Permanent(HandlerError):
+    """No attempt can succeed with this input: a dead letter at once."""
+
+
+class Ambiguous(HandlerError):
+    """The effect may have happened."""
+
+
+class MalformedPayload(Permanent):
+    """The payload is not what the handler reads it as."""
+
+
+class Cancelled(Exception):
+    """Raised by a handler that stops because of `Task.cancelled`: the task is released, at no cost.
+
+    While `Task.cancelled` is false it is a failure like any other.
+    """
+
+
+# The first row that fits decides, so a handler's own word comes first. A timeout is TRANSIENT
+# although something may have been sent before it: the handler knows, and says Ambiguous then. A
+# connection that broke had been open, so something probably was sent.
+_CLASSES: Final[tuple[tuple[ErrorClass, tuple[type[BaseException], ...]], ...]] = (
+    ("TRANSIENT", (Transient,)),
+    ("PERMANENT", (Permanent,)),
+    ("AMBIGUOUS", (Ambiguous,)),
+    ("TRANSIENT", (ConnectionRefusedError, socket.gaierror, TimeoutError)),
+    ("AMBIGUOUS", (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """The handler returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The task is handed back; `delay` is in seconds."""
+
+    reason: str
+    delay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The handler raised. Every field is storable; `retry_after` is in seconds."""
+
+    type: str
+    message: str = _UNAVAILABLE
+    stack: str | None = None
+    detail: Json = None
+    error_class: ErrorClass | None = None
+    retry_after: float | None = None
+
+    def document(self) -> dict[str, Json]:
+        """Return the failure as ``rdq.report`` takes it."""
+        return {
+            "type": self.type,
+            "message": self.message,
+            "stack": self.stack,
+            "detail": self.detail,
+            "class": self.error_class,
+            "retry_after": self.retry_after,
+        }
+
+    def minimal(self) -> "Failure":
+        """Return what is left to say when the database refuses more: no text of the handler's."""
+        return Failure(self.type.encode("ascii", "replace").decode(), error_class=self.error_class)
+
+
+Outcome = Success | Failure | Release
+
+
+def describe(error: BaseException) -> Failure:
+    """Describe an exception, whatever it is: what cannot be read of it is left out."""
+    said = cast(HandlerError, error) if issubclass(type(error), HandlerError) else None
+    return Failure(
+        type=_or("unknown", lambda: _type_name(type(error))),
+        message=_or(_UNAVAILABLE, lambda: storable.text(str(error))),
+        stack=_or(None, lambda: _stack(error)),
+        detail=_or(None, lambda: storable.document(said.detail) if said else None),
+        error_class=_or(None, lambda: classify(error)),
+        retry_after=_or(None, lambda: _seconds(said.retry_after) if said else None),
+    )
+
+
+def classify(error: BaseException) -> ErrorClass | None:
+    """Return the class that an exception has by itself; None leaves it to the queue's rules."""
+    # Asked of the type: an exception may lie about its __class__.
+    kind = type(error)
+    if issubclass(kind, URLError):
+        reason: object = getattr(error, "reason", None)
+        return classify(reason) if isinstance(reason, BaseException) else None
+    return next((name for name, kinds in _CLASSES if issubclass(kind, kinds)), None)
+
+
+def _or(otherwise: T, read: Callable[[], T]) -> T:
+    # An exception's own code runs here, and may raise anything.
+    try:
+        return read()
+    except BaseException:
+        return otherwise
+
+
+def _type_name(kind: type) -> str:
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    return storable.text(name, _TYPE_BYTES)
+
+
+def _stack(error: BaseException) -> str:
+    return storable.stack(traceback.TracebackException.from_exception(error).format())
+
+
+def _seconds(retry_after: object) -> float | None:
+    seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else retry_after
+    # Not math.isnan: an integer may be too large for a float.
+    if not isinstance(seconds, int | float) or seconds != seconds:
+        return None
+    return float(min(max(seconds, 0), _LONGEST_WAIT_SECONDS))

@@ -1,0 +1,113 @@
+"""Tells the database how attempts ended, in batches, until it knows.
+
+There is no list of its own: what is to be reported is what `Leases` holds as finished, so an
+outcome stays there, and its lease is renewed, through any outage.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import psycopg
+
+from rdq_runner.leases import Lease, Leases, keys
+from rdq_runner.logs import say
+from rdq_runner.loop import Loop
+from rdq_runner.outcomes import Failure, Release
+from rdq_runner.sessions import Session, is_outage
+from rdq_runner.sql import Functions
+
+BATCH: Final = 100
+# A batch waits so long for company. It costs latency, and saves a commit for each that comes.
+LINGER_SECONDS: Final = 0.003
+
+
+class Reports(Loop):
+    """Reports what has finished, and hands back what is released.
+
+    :param rescheduled: is called when tasks have a new time to be due: nothing else announces it.
+    """
+
+    def __init__(self, session: Session, leases: Leases, rescheduled: Callable[[], None]) -> None:
+        super().__init__(session)
+        self._leases = leases
+        self._rescheduled = rescheduled
+
+    def step(self, rdq: Functions) -> float | None:
+        """Settle a batch."""
+        if not self._leases.finished(limit=1):
+            return None
+        time.sleep(LINGER_SECONDS)
+        batch = self._leases.finished(limit=BATCH)
+        releases: dict[Release, list[Lease]] = {}
+        attempts: list[Lease] = []
+        for lease in batch:
+            if isinstance(lease.outcome, Release):
+                releases.setdefault(lease.outcome, []).append(lease)
+            else:
+                attempts.append(lease)
+        refused = self._report(rdq, attempts) if attempts else None
+        for release, leases in releases.items():
+            self._release(rdq, release, leases)
+        if refused:
+            raise refused
+        return 0
+
+    def _release(self, rdq: Functions, release: Release, leases: list[Lease]) -> None:
+        delay = timedelta(seconds=release.delay)
+        released = rdq.release(*keys(leases), reason=release.reason, delay=delay)
+        for lease in leases:
+            stale = lease.claim.task_id not in released
+            self._settle(lease, outcome="RELEASED", reason=release.reason, stale=stale or None)
+
+    def _report(self, rdq: Functions, leases: list[Lease]) -> psycopg.Error | None:
+        """Report all that the database takes; return the error of what it never will."""
+        failures = [
+            lease.outcome.document() if isinstance(lease.outcome, Failure) else None
+            for lease in leases
+        ]
+        try:
+            answers = rdq.report(*keys(leases), failures)
+        except psycopg.Error as error:
+            if is_outage(error):
+                raise
+            return self._report_apart(rdq, leases, error)
+        for lease, answer in zip(leases, answers, strict=True):
+            failure = lease.outcome if isinstance(lease.outcome, Failure) else None
+            self._settle(
+                lease,
+                outcome="FAILED" if failure else "SUCCEEDED",
+                error_type=failure and failure.type,
+                error_class=failure and failure.error_class,
+                status=answer.status,
+                next_attempt_at=answer.next_attempt_at,
+                dead_reason=answer.dead_reason,
+                stale=answer.stale or None,
+            )
+        if any(answer.next_attempt_at for answer in answers):
+            self._rescheduled()
+        return None
+
+    def _report_apart(
+        self, rdq: Functions, leases: list[Lease], error: psycopg.Error
+    ) -> psycopg.Error | None:
+        """Find the report that the database refuses, and make it one that it cannot refuse."""
+        if len(leases) > 1:
+            middle = len(leases) // 2
+            first = self._report(rdq, leases[:middle])
+            return self._report(rdq, leases[middle:]) or first
+        [lease] = leases
+        say(logging.ERROR, "report refused", **lease.labels, sqlstate=error.sqlstate)
+        if isinstance(lease.outcome, Failure) and lease.outcome != lease.outcome.minimal():
+            lease.outcome = lease.outcome.minimal()
+            return self._report(rdq, leases)
+        self._leases.postpone(lease)
+        return error
+
+    def _settle(self, lease: Lease, **fields: object) -> None:
+        self._leases.settle(lease)
+        seconds = round((lease.ended_at or lease.claimed_at) - lease.claimed_at, 3)
+        level = logging.WARNING if fields["stale"] else logging.INFO
+        say(level, "attempt ended", **lease.labels, seconds=seconds, **fields)

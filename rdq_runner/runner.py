@@ -1,0 +1,206 @@
+"""A runner: its threads, their start and their end."""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from enum import Enum
+from queue import SimpleQueue
+from typing import Final
+
+from rdq_runner import storable
+from rdq_runner.claims import Claims, Plan
+from rdq_runner.handlers import Handlers
+from rdq_runner.heartbeat import Heartbeat
+from rdq_runner.leases import Lease, Leases
+from rdq_runner.listener import Listener
+from rdq_runner.logs import say
+from rdq_runner.loop import Loop
+from rdq_runner.outcomes import Outcome, Release
+from rdq_runner.reports import Reports
+from rdq_runner.sessions import Database, Session
+from rdq_runner.slots import Slots
+
+# After the grace period: for the reports that are left, also while the database is away.
+FLUSH_SECONDS: Final = 10.0
+# For a thread that may be in a call to a database that does not answer.
+JOIN_SECONDS: Final = 10.0
+_NAME_BYTES: Final = 200
+
+
+class _Event(Enum):
+    STOP = "somebody wants the runner to stop"
+    STOPPED = "it has"
+
+
+class Runner:
+    """Runs tasks of some queues with some handlers; stateless, so that one that dies loses nothing.
+
+    ``run()`` is for a process of its own. In an application: ``start()``, later ``stop()``.
+
+    :param dsn: connection string or URI; what it leaves out comes from libpq's environment.
+    :param queues: their names; None means all that the role may work on.
+    :param concurrency: how many handlers run at once.
+    :param name: of this runner in the history; host and process id by default.
+    :param code_version: kept with each attempt, so that a bad deploy shows.
+    :param lease: seconds; None means the queue's own.
+    :param poll_interval: seconds after which to look for work that nothing announced.
+    :param grace: seconds that handlers have to end when the runner stops.
+    :param max_unreported: with so many outcomes that the database does not have yet, claim no more.
+    """
+
+    def __init__(
+        self,
+        dsn: str = "",
+        *,
+        queues: Sequence[str] | None,
+        handlers: Handlers,
+        concurrency: int = 8,
+        name: str | None = None,
+        code_version: str | None = None,
+        lease: float | None = None,
+        poll_interval: float = 5.0,
+        grace: float = 30.0,
+        max_unreported: int = 1000,
+    ) -> None:
+        self.name = storable.text(name or f"{socket.gethostname()}:{os.getpid()}", _NAME_BYTES)
+        self.error: BaseException | None = None
+        self.interrupted = 0
+        self._grace = grace
+        self._events: SimpleQueue[_Event] = SimpleQueue()
+        self._hurried = False
+        self._stop_once = threading.Lock()
+        self._stopped = threading.Event()
+        database = Database(dsn, f"rdq-runner {self.name}")
+        held_for = None if lease is None else timedelta(seconds=lease)
+        self._leases = Leases()
+        self._slots = Slots(concurrency, self._finish)
+        self._reports = Reports(
+            Session(database, "reports"), self._leases, lambda: self._claims.wake()
+        )
+        self._heartbeat = Heartbeat(Session(database, "heartbeat"), self._leases, held_for)
+        self._claims = Claims(
+            database,
+            Plan(
+                queues=queues,
+                runner=self.name,
+                code_version=code_version and storable.text(code_version, _NAME_BYTES),
+                concurrency=concurrency,
+                lease=held_for,
+                poll_seconds=poll_interval,
+                max_unreported=max_unreported,
+            ),
+            handlers,
+            self._leases,
+            self._slots,
+            finish=self._finish,
+            claimed=self._heartbeat.wake,
+        )
+        self._listener = Listener(database, queues, self._claims.wake)
+        self._threads: dict[Loop, threading.Thread] = {}
+
+    def start(self) -> None:
+        """Start the threads, and return. If they cannot go on they say so, and `error` is set."""
+        say(logging.INFO, "runner starts", runner=self.name)
+        self._slots.start()
+        for loop in (self._heartbeat, self._reports, self._claims, self._listener):
+            name = f"rdq-{type(loop).__name__.lower()}"
+            thread = threading.Thread(target=self._guard, args=[loop], name=name, daemon=True)
+            self._threads[loop] = thread
+            thread.start()
+
+    def stop(self, grace: float | None = None) -> None:
+        """Claim no more, let handlers end, report what they did, hand the rest back; then return.
+
+        :param grace: seconds that handlers have; None means those given to the runner.
+        """
+        with self._stop_once:
+            if self._stopped.is_set():
+                return
+            self._end(self._claims)
+            for lease in self._leases.running():
+                lease.cancel()
+            self._leases.wait_for(
+                lambda: self._hurried or not self._leases.running(),
+                self._grace if grace is None else grace,
+            )
+            for lease in self._leases.running():
+                self.interrupted += 1
+                self._finish(lease, Release("shutdown"))
+            if not self._leases.wait_for(lambda: not self._leases.finished(), FLUSH_SECONDS):
+                unreported = len(self._leases.finished())
+                say(logging.ERROR, "outcomes lost: the database is away", count=unreported)
+            self._end(self._listener, self._reports, self._heartbeat)
+            self._slots.stop()
+            say(logging.INFO, "runner stopped", runner=self.name, interrupted=self.interrupted)
+            self._stopped.set()
+        self._events.put(_Event.STOPPED)
+
+    def hurry(self) -> None:
+        """Have a `stop` that is under way wait no longer for handlers."""
+        self._hurried = True
+        self._leases.look_again()
+
+    def run(self) -> None:
+        """Start, and return when stopped: by `stop`, or in the main thread by SIGTERM or SIGINT.
+
+        A second signal ends the grace period.
+
+        :raises SchemaError: the database has no schema that this package knows.
+        :raises psycopg.Error: the first claim failed for good, as for a queue that does not exist.
+        """
+        with _signals(lambda: self._events.put(_Event.STOP)):
+            self.start()
+            stopper: threading.Thread | None = None
+            while self._events.get() is not _Event.STOPPED:
+                if stopper:
+                    self.hurry()
+                else:
+                    stopper = threading.Thread(target=self.stop, name="rdq-stop", daemon=True)
+                    stopper.start()
+        if self.error:
+            raise self.error
+
+    def _finish(self, lease: Lease, outcome: Outcome) -> None:
+        if self._leases.finish(lease, outcome):
+            self._reports.wake()
+        else:
+            say(logging.WARNING, "attempt ended after it was handed back", **lease.labels)
+        self._claims.wake()
+
+    def _guard(self, loop: Loop) -> None:
+        """Run a thread; one that fails ends the runner instead of leaving it lame."""
+        try:
+            loop.run()
+        except BaseException as error:
+            say(logging.CRITICAL, "runner cannot go on", error_type=type(error).__name__)
+            if self.error is None:
+                self.error = error
+                self._events.put(_Event.STOP)
+
+    def _end(self, *loops: Loop) -> None:
+        for loop in loops:
+            loop.stop()
+        for loop in loops:
+            if thread := self._threads.get(loop):
+                thread.join(JOIN_SECONDS)
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT call `stop`, which must be safe to call at any instruction."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, lambda *_: stop())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
