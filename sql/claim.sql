@@ -31,7 +31,8 @@ as $$
 declare
   chosen constant text[] := rdq._chosen_queues(queues);
 begin
-  perform rdq._check_worker(runner, max_tasks, code_version);
+  perform rdq._check_worker(runner, code_version);
+  perform rdq._check_count('max_tasks', max_tasks);
   perform rdq._check_lease(lease);
   perform rdq._reclaim(least(max_tasks, 100), chosen);
   return query
@@ -216,7 +217,7 @@ $$;
 comment on function rdq._lease_out(rdq.due[], text, interval, text) is
 'Writes leases for tickets that were taken and returns what a worker needs; buries those past their deadline, or past a budget that was lowered meanwhile.';
 
-create or replace function rdq._check_worker(runner text, max_tasks integer, code_version text) returns void
+create or replace function rdq._check_worker(runner text, code_version text) returns void
 language plpgsql immutable
 as $$
 begin
@@ -225,9 +226,6 @@ begin
       format('runner is %s', coalesce(format('%s characters long', length(runner)), 'null')),
       'Give the worker a name of 1 to 240 characters; it is shown in the history.');
   end if;
-  if max_tasks is null or max_tasks not between 1 and 10000 then
-    perform rdq._refuse('RD002', format('max_tasks is %s', coalesce(max_tasks::text, 'null')), 'Give 1 to 10000.');
-  end if;
   if length(code_version) > 240 then
     perform rdq._refuse('RD002',
       'code_version is longer than 240 characters', 'Give a short version, such as a release or a commit.');
@@ -235,4 +233,4 @@ begin
 end
 $$;
 
-comment on function rdq._check_worker(text, integer, text) is 'Refuses (RD002) what a worker says of itself when it cannot be recorded.';
+comment on function rdq._check_worker(text, text) is 'Refuses (RD002) what a worker says of itself when it cannot be recorded.';

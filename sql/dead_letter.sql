@@ -184,9 +184,7 @@ declare
   after_at timestamptz;
   after_id uuid;
 begin
-  if max_rows is null or max_rows not between 1 and 10000 then
-    perform rdq._refuse('RD002', format('max_rows is %s', coalesce(max_rows::text, 'null')), 'Give 1 to 10000.');
-  end if;
+  perform rdq._check_count('max_rows', max_rows);
   begin
     after_at := split_part(after, ' ', 1)::timestamptz;
     after_id := split_part(after, ' ', 2)::uuid;
@@ -226,6 +224,7 @@ language plpgsql stable
 set plan_cache_mode = force_custom_plan
 as $$
 begin
+  perform rdq._check_count('max_rows', max_rows);
   return query
   select g.*, s.message
   from (

@@ -108,6 +108,18 @@ $$;
 
 comment on function rdq._require(text, text) is 'Refuses (RD007) unless the caller has the capability in the queue.';
 
+create or replace function rdq._check_count(argument text, count integer) returns void
+language plpgsql immutable
+as $$
+begin
+  if count is null or count not between 1 and 10000 then
+    perform rdq._refuse('RD002', format('%s is %s', argument, coalesce(count::text, 'null')), 'Give 1 to 10000.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_count(text, integer) is 'Refuses (RD002) a number of rows or tasks that one call does not take.';
+
 create or replace function rdq._check_name(argument text, name text) returns void
 language plpgsql immutable
 as $$

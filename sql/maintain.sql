@@ -10,7 +10,7 @@ as $$
 declare
   chosen constant text[] := rdq._chosen_queues(queues);
 begin
-  perform rdq._check_worker('tick', max_tasks, null);
+  perform rdq._check_count('max_tasks', max_tasks);
   select count(*) into reclaimed from rdq._reclaim(max_tasks, chosen);
   given_up := rdq._give_up(max_tasks, chosen);
   redriven := rdq._advance_redrives(max_tasks);

@@ -9,7 +9,7 @@ return coalesce(
   (
     select rule.value ->> 'class'
     from jsonb_array_elements(rules) with ordinality as rule (value, place)
-    where error_type like rdq._like(rule.value ->> 'match')
+    where coalesce(error_type, '') like rdq._like(rule.value ->> 'match')
     order by rule.place
     limit 1
   ),
@@ -72,11 +72,15 @@ comment on function rdq._capped_retry_after(interval, interval) is
 create or replace function rdq._parse_retry_after(value jsonb) returns interval
 language plpgsql immutable
 as $$
+declare
+  content constant text := value #>> '{}';
 begin
-  if jsonb_typeof(value) = 'number' then
-    return make_interval(secs => least(greatest(value::numeric, 0), 1e9)::double precision);
+  if content ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' then
+    return make_interval(secs => least(greatest(content::numeric, 0), 1e9)::double precision);
+  elsif jsonb_typeof(value) = 'string' then
+    return content::interval;
   end if;
-  return (value #>> '{}')::interval;
+  return null;
 exception when others then
   return null;
 end

@@ -41,8 +41,9 @@ declare
 begin
   perform rdq._require('operator', task.queue);
   if rdq._purge(array[task.id]) = 0 then
+    perform rdq._task(task.id);
     perform rdq._refuse('RD004',
-      format('task %s is %s; nothing was changed', task.id, coalesce(rdq._status(task.id), 'gone')),
+      format('task %s is %s; nothing was changed', task.id, rdq._status(task.id)),
       'Only a task that is DEAD or SUCCEEDED can be purged; rdq.cancel ends a live one.');
   end if;
   perform rdq._audit('purge', queue => task.queue, task_id => task.id, reason => reason,
@@ -76,7 +77,7 @@ declare
   patterns constant text[] := rdq._queue_patterns('operator');
 begin
   perform rdq._check_action_filter(filter);
-  perform rdq._check_worker('purge_where', max_tasks, null);
+  perform rdq._check_count('max_tasks', max_tasks);
   purged := 0;
   if not dry_run then
     purged := rdq._purge(array(
@@ -105,10 +106,11 @@ declare
   ticket rdq.due;
 begin
   delete from rdq.due d where d.task_id = _cancel_pending.task_id returning d.* into ticket;
-  if found then
-    perform rdq._bury(array[rdq._death(ticket.task_id, ticket.queue, ticket.life, 'CANCELLED')]);
+  if not found then
+    return false;
   end if;
-  return ticket is distinct from null;
+  perform rdq._bury(array[rdq._death(ticket.task_id, ticket.queue, ticket.life, 'CANCELLED')]);
+  return true;
 end
 $$;
 

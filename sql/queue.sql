@@ -22,6 +22,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform rdq._require('admin', queue);
+  -- Locked, so that a queue which is being dropped does not come back.
+  perform from rdq.queue q where q.queue = alter_queue.queue for update;
   perform rdq._queue(queue);
   perform rdq._configure(queue, settings, 'alter_queue');
 end

@@ -202,6 +202,7 @@ begin
   end if;
   select r.* into answer from rdq._redrive(array[task.id], array[run_at], give_up_at) r;
   if not found then
+    perform rdq._task(task.id);
     perform rdq._refuse('RD004',
       format('task %s is %s, not DEAD; nothing was changed', task.id, rdq._status(task.id)),
       'Only a dead letter can be redriven; a task that is PENDING or IN_FLIGHT is still being worked on.');
@@ -331,7 +332,10 @@ begin
   select count(*) into run.matched
   from rdq._dead_matching(run.filter, run.queues) d
   where d.dead_at <= moment;
-  run.spread := coalesce(spread, make_interval(secs => least(run.matched / per_second, 315576000)), '0');
+  run.spread := case
+    when per_second is not null then make_interval(secs => least(run.matched / per_second, 315576000))
+    else coalesce(spread, '0')
+  end;
   return run;
 end
 $$;

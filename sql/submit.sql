@@ -194,6 +194,9 @@ begin
       format('key "%s" does not exist in a task', left(unknown, 60)),
       'The keys are: ' || array_to_string(fields, ', ') || '.');
   end if;
+  if jsonb_path_exists(items, 'strict $[*] ? (exists (@.payload) && exists (@.payload_base64))') then
+    perform rdq._refuse('RD002', 'payload and payload_base64 are both given', 'Give one of them.');
+  end if;
   select
     array_agg(checked.task order by checked.place),
     array_agg(checked.run_at order by checked.place),
@@ -324,7 +327,7 @@ begin
       array[format('run_at (%s) is later than give_up_at (%s)', run_at, task.give_up_at),
         'A task that may only start after its deadline can never run: correct one of them.']
     when task.headers = '{}' then null
-    when jsonb_typeof(task.headers) <> 'object' or jsonb_path_exists(task.headers, '$.* ? (@.type() != "string")') then
+    when jsonb_typeof(task.headers) <> 'object' or jsonb_path_exists(task.headers, 'strict $.* ? (@.type() != "string")') then
       array['headers is not a flat object of strings', 'Give an object such as {"traceparent": "00-…"}.']
     when octet_length(task.headers::text) > 16384 then
       array['headers are larger than 16 KiB', 'Move the content into the payload.']
