@@ -61,7 +61,7 @@ create table if not exists rdq.due (
 create index if not exists due_by_time on rdq.due (queue, due_at);
 
 -- Deadlines that pass while nobody claims.
-create index if not exists due_by_deadline on rdq.due (give_up_at) where give_up_at is not null;
+create index if not exists due_by_deadline on rdq.due (queue, give_up_at) where give_up_at is not null;
 
 create table if not exists rdq.lease (
   task_id uuid primary key,

@@ -70,7 +70,7 @@ def _migrate(dsn: str, lock_timeout: float) -> None:
 )
 @click.option(
     "--lease",
-    type=click.FloatRange(min=0.1, max=86400),
+    type=click.FloatRange(min=0.1, max=2_592_000),
     help="Seconds until a silent runner's tasks are taken from it.  [default: the queue's]",
 )
 @click.option(
@@ -113,7 +113,7 @@ def _run(
     try:
         runner = Runner(
             dsn,
-            queues=list(queues),
+            queues=queues,
             handlers=handlers.load(source),
             concurrency=concurrency,
             name=name,
@@ -122,15 +122,15 @@ def _run(
             poll_interval=poll_interval,
             grace=grace,
         )
-        runner.run()
-    except (handlers.HandlersError, SchemaError, psycopg.Error) as error:
+    except (handlers.HandlersError, psycopg.Error) as error:
         raise click.ClickException(str(error)) from error
-    if runner.interrupted:
-        # A handler that still runs could hold up the interpreter's own end.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+    try:
+        runner.run()
+    except (SchemaError, psycopg.Error) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        if runner.interrupted:
+            # A handler that still runs could hold up the interpreter's own end.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1 if runner.error else 0)

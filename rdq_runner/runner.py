@@ -51,6 +51,8 @@ class Runner:
     :param poll_interval: seconds after which to look for work that nothing announced.
     :param grace: seconds that handlers have to end when the runner stops.
     :param max_unreported: with so many outcomes that the database does not have yet, claim no more.
+    :raises ValueError: nothing could ever run.
+    :raises psycopg.ProgrammingError: the connection string is not one.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class Runner:
         grace: float = 30.0,
         max_unreported: int = 1000,
     ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}: give at least 1")
         self.name = storable.text(name or f"{socket.gethostname()}:{os.getpid()}", _NAME_BYTES)
         self.error: BaseException | None = None
         self.interrupted = 0
@@ -77,6 +81,7 @@ class Runner:
         self._stopped = threading.Event()
         database = Database(dsn, f"rdq-runner {self.name}")
         held_for = None if lease is None else timedelta(seconds=lease)
+        queues = None if queues is None else list(queues)
         self._leases = Leases()
         self._slots = Slots(concurrency, self._finish)
         self._reports = Reports(
@@ -104,7 +109,12 @@ class Runner:
         self._threads: dict[Loop, threading.Thread] = {}
 
     def start(self) -> None:
-        """Start the threads, and return. If they cannot go on they say so, and `error` is set."""
+        """Start the threads, and return. If they cannot go on they say so, and `error` is set.
+
+        :raises RuntimeError: the runner was started before, or stopped.
+        """
+        if self._threads or self._stopped.is_set():
+            raise RuntimeError("a runner starts once")
         say(logging.INFO, "runner starts", runner=self.name)
         self._slots.start()
         for loop in (self._heartbeat, self._reports, self._claims, self._listener):
@@ -133,7 +143,7 @@ class Runner:
                 self._finish(lease, Release("shutdown"))
             if not self._leases.wait_for(lambda: not self._leases.finished(), FLUSH_SECONDS):
                 unreported = len(self._leases.finished())
-                say(logging.ERROR, "outcomes lost: the database is away", count=unreported)
+                say(logging.ERROR, "outcomes not reported", count=unreported)
             self._end(self._listener, self._reports, self._heartbeat)
             self._slots.stop()
             say(logging.INFO, "runner stopped", runner=self.name, interrupted=self.interrupted)
@@ -177,7 +187,9 @@ class Runner:
         try:
             loop.run()
         except BaseException as error:
-            say(logging.CRITICAL, "runner cannot go on", error_type=type(error).__name__)
+            reason = next(iter(str(error).splitlines()), None)
+            kind = type(error).__name__
+            say(logging.CRITICAL, "runner cannot go on", error_type=kind, reason=reason)
             if self.error is None:
                 self.error = error
                 self._events.put(_Event.STOP)

@@ -52,7 +52,7 @@ class Database:
     def __init__(self, dsn: str, application_name: str) -> None:
         self._parameters = {
             **_PARAMETERS,
-            "application_name": application_name,
+            "fallback_application_name": application_name,
             **conninfo_to_dict(dsn),
         }
         self.outages = 0

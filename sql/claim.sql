@@ -30,14 +30,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   chosen constant text[] := rdq._chosen_queues(queues);
+  tickets rdq.due[];
+  leased bigint;
+  looked_at bigint := 0;
 begin
   perform rdq._check_worker(runner, code_version);
   perform rdq._check_count('max_tasks', max_tasks);
   perform rdq._check_lease(lease);
   perform rdq._reclaim(least(max_tasks, 100), chosen);
-  return query
-    select c.*
-    from rdq._lease_out(rdq._take_due(chosen, max_tasks), runner, lease, code_version) c;
+  -- A batch of which none can run is buried; an empty answer would say that nothing is due.
+  loop
+    tickets := rdq._take_due(chosen, max_tasks);
+    return query select c.* from rdq._lease_out(tickets, runner, lease, code_version) c;
+    get diagnostics leased = row_count;
+    looked_at := looked_at + cardinality(tickets);
+    exit when leased > 0 or tickets = '{}' or looked_at >= 1000;
+  end loop;
 end
 $$;
 
@@ -95,8 +103,6 @@ create or replace function rdq._take_due(queues text[], max_tasks integer) retur
 language plpgsql
 set enable_seqscan = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set enable_sort = off
 set jit = off
 as $$
@@ -116,7 +122,7 @@ begin
     wanted := max_tasks - cardinality(taken);
     exit when wanted = 0;
     -- Walks due_by_time from its lower end, a queue at a time, and reads no ticket that it does not take.
-    -- The array is evaluated once, whatever the planner believes; as a join, an update … where id in
+    -- Sorting is off, because any other index would have to. The array is evaluated once, whatever the planner believes; as a join, an update … where id in
     -- (select … limit n) may run the limit again for each row and take far too many.
     with picked as (
       delete from rdq.due d
@@ -166,8 +172,6 @@ returns table (
 )
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
@@ -181,8 +185,8 @@ begin
       t.headers, h.next_no, s.spent, d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at,
       t.created_at
     from unnest(tickets) d
-    join rdq.task t on t.id = d.task_id
-    join rdq.queue q on q.queue = d.queue
+    cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
+    cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q
     cross join lateral rdq._tally(d.task_id, d.life) h
     cross join lateral (select rdq._spent(h.runs, h.releases, q.max_releases) as spent) s
     where s.spent < coalesce(t.max_attempts, q.max_attempts)
@@ -208,7 +212,7 @@ begin
         d.task_id, d.queue, d.life, case when d.give_up_at <= moment then 'DEADLINE' else 'EXHAUSTED' end
       )
       from unnest(tickets) d
-      where not exists (select from rdq.lease l where l.task_id = d.task_id)
+      where (select l.task_id from rdq.lease l where l.task_id = d.task_id) is null
     ));
   end if;
 end
@@ -223,7 +227,7 @@ as $$
 begin
   if runner is null or length(runner) not between 1 and 240 then
     perform rdq._refuse('RD002',
-      format('runner is %s', coalesce(format('%s characters long', length(runner)), 'null')),
+      format('runner is %s', coalesce(length(runner) || ' characters long', 'null')),
       'Give the worker a name of 1 to 240 characters; it is shown in the history.');
   end if;
   if length(code_version) > 240 then

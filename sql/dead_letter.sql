@@ -83,12 +83,12 @@ create or replace function rdq.fingerprint(handler text, error_type text, messag
 language sql stable
 -- Quoted values first, then every word with a digit in it: numbers, times, addresses, UUIDs and other ids.
 return left(encode(sha256(convert_to(
-  concat_ws(E'\n', handler, error_type, regexp_replace(
+  concat(handler, E'\n', error_type, E'\n', regexp_replace(
     regexp_replace(
       left(message, 1000),
       '(^|[^[:alnum:]])(''[^'']*''|"[^"]*"|`[^`]*`)', '\1<value>', 'g'
     ),
-    '[[:alnum:]_.:/-]*[0-9][[:alnum:]_.:/-]*', '<id>', 'g'
+    '[[:alnum:]_.:/+-]*[0-9][[:alnum:]_.:/+-]*', '<id>', 'g'
   )),
   'UTF8'
 )), 'hex'), 16);

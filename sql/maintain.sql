@@ -26,20 +26,28 @@ create or replace function rdq._give_up(max_tasks integer, queues text[]) return
 language plpgsql
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_sort = off
 set jit = off
 as $$
 declare
+  moment constant timestamptz := clock_timestamp();
   deaths rdq.dead[];
 begin
+  -- Walks due_by_deadline from its lower end, a queue at a time.
   with late as (
     delete from rdq.due d
     where d.ctid = any (array(
-      select due.ctid
-      from rdq.due
-      where due.give_up_at <= clock_timestamp() and due.queue = any (queues)
-      order by due.give_up_at
+      select p.ticket
+      from unnest(queues) q (queue)
+      cross join lateral (
+        select due.ctid as ticket
+        from rdq.due
+        where due.queue = q.queue and due.give_up_at <= moment
+        order by due.give_up_at
+        limit max_tasks
+        for update skip locked
+      ) p
       limit max_tasks
-      for update skip locked
     ))
     returning d.*
   )
@@ -76,8 +84,7 @@ create or replace function rdq._retain(max_tasks integer, queues text[]) returns
 language plpgsql
 set enable_seqscan = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_sort = off
 set jit = off
 as $$
 declare

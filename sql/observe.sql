@@ -133,6 +133,11 @@ begin atomic
   where not exists (select from rdq.queue q where q.queue = t.queue)
   group by t.queue
   union all
+  select 'error', 'task ' || t.task_id, 'it has a ticket but does not exist: its row was removed by hand',
+    'A claim drops the ticket, and says so in the audit. Use rdq.purge to delete a task.'
+  from (select d.task_id from rdq.due d union all select l.task_id from rdq.lease l union all select x.task_id from rdq.dead x) t
+  where not exists (select from rdq.task k where k.id = t.task_id)
+  union all
   select 'warning', 'redrive ' || r.redrive_id, format('paused after %s of %s', r.sent + r.skipped, r.matched),
     'select rdq.resume_redrive(' || quote_literal(r.redrive_id) || '), or rdq.cancel_redrive.'
   from rdq.redrive_run r

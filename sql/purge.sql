@@ -141,19 +141,15 @@ comment on function rdq._cancel_in_flight(uuid, text) is 'Takes the claim from w
 create or replace function rdq._purge(task_ids uuid[]) returns bigint
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
   mine uuid[];
 begin
+  -- In the order of ids, like every bulk pass over dead letters.
+  perform from rdq.dead d where d.task_id = any (task_ids) order by d.task_id for update;
   with dead as (
-    delete from rdq.dead d
-    where d.task_id in (
-      select o.task_id from rdq.dead o where o.task_id = any (task_ids) order by o.task_id for update
-    )
-    returning d.task_id
+    delete from rdq.dead d where d.task_id = any (task_ids) returning d.task_id
   ),
   succeeded as (
     select a.task_id

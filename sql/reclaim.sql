@@ -21,42 +21,46 @@ returns table (task_id uuid, status text)
 language plpgsql
 set enable_seqscan = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_sort = off
 set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  wanted integer := max_tasks;
+  share integer;
   task_ids uuid[];
   claim_tokens uuid[];
   endings rdq.attempt[];
   give_up_ats timestamptz[];
 begin
-  -- Walks lease_by_expiry from its lower end, a queue at a time.
-  select array_agg(e.task_id), array_agg(e.claim_token)
-  into task_ids, claim_tokens
-  from (
-    select x.task_id, x.claim_token
-    from unnest(queues) q (queue)
-    cross join lateral (
-      select l.task_id, l.claim_token
-      from rdq.lease l
-      where l.queue = q.queue and l.expires_at <= moment
-      order by l.expires_at
-      limit max_tasks
-      for update skip locked
-    ) x
-    limit max_tasks
-  ) e;
-  if task_ids is null then
-    return;
-  end if;
-  select array_agg(rdq._vanished_attempt(t.lease, moment)), array_agg((t.lease).give_up_at)
-  into endings, give_up_ats
-  from rdq._take(task_ids, claim_tokens) t;
-  return query
-    select c.task_id, c.status
-    from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;
+  -- An even share for each queue, then what is left, as in _take_due().
+  foreach share in array array[ceil(max_tasks::numeric / greatest(cardinality(queues), 1))::integer, max_tasks] loop
+    -- Walks lease_by_expiry from its lower end, a queue at a time.
+    select array_agg(e.task_id), array_agg(e.claim_token)
+    into task_ids, claim_tokens
+    from (
+      select x.task_id, x.claim_token
+      from (select q.queue from unnest(queues) q (queue) order by random()) q
+      cross join lateral (
+        select l.task_id, l.claim_token
+        from rdq.lease l
+        where l.queue = q.queue and l.expires_at <= moment
+        order by l.expires_at
+        limit share
+        for update skip locked
+      ) x
+      limit wanted
+    ) e;
+    exit when task_ids is null;
+    wanted := wanted - cardinality(task_ids);
+    select array_agg(rdq._vanished_attempt(t.lease, moment)), array_agg((t.lease).give_up_at)
+    into endings, give_up_ats
+    from rdq._take(task_ids, claim_tokens) t;
+    return query
+      select c.task_id, c.status
+      from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;
+    exit when wanted = 0 or cardinality(queues) = 1;
+  end loop;
 end
 $$;
 

@@ -233,49 +233,49 @@ create or replace function rdq._redrive(task_ids uuid[], run_ats timestamptz[], 
 returns table (task_id uuid, due_at timestamptz, life integer)
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  tickets tid[];
   locked uuid[];
+  starts timestamptz[];
   blocked uuid[];
-  tickets rdq.due[];
+  due_again rdq.due[];
 begin
   -- In the order of ids, like every bulk pass over dead letters.
-  select array_agg(l.task_id) into locked
+  select array_agg(d.ticket), array_agg(g.task_id), array_agg(greatest(g.run_at, moment))
+  into tickets, locked, starts
   from (
-    select d.task_id
-    from rdq.dead d
-    where d.task_id = any (task_ids)
-    order by d.task_id
-    for update
-  ) l;
-  select array_agg(t.id) into blocked
+    select g.task_id, g.run_at from unnest(task_ids, run_ats) as g (task_id, run_at) order by g.task_id
+  ) g
+  cross join lateral (
+    select d.ctid as ticket from rdq.dead d where d.task_id = g.task_id limit 1 for update
+  ) d;
+  select coalesce(array_agg(t.id), '{}') into blocked
   from rdq.task t
   where t.id = any (locked)
     and t.dedupe_key is not null
     and not rdq._try_key(t.queue, sha256(convert_to(t.dedupe_key, 'UTF8')), t.id);
   with moved as (
     delete from rdq.dead d
-    where d.task_id = any (locked) and d.task_id <> all (coalesce(blocked, '{}'))
-    returning d.task_id, d.queue, d.life
+    using unnest(tickets, locked, starts) as h (ticket, task_id, start_at)
+    where d.ctid = h.ticket and h.task_id <> all (blocked)
+    returning d.task_id, d.queue, d.life, h.start_at
   )
   select array_agg(row(
-    m.task_id, m.queue, s.start_at, m.life + 1,
-    coalesce(_redrive.give_up_at, s.start_at + (t.give_up_at - t.created_at))
+    m.task_id, m.queue, m.start_at, m.life + 1, coalesce(_redrive.give_up_at, m.start_at + t.span)
   )::rdq.due)
-  into tickets
-  from unnest(task_ids, run_ats) as g (task_id, run_at)
-  join moved m on m.task_id = g.task_id
-  join rdq.task t on t.id = g.task_id
-  cross join lateral (select greatest(g.run_at, moment) as start_at) s;
-  if tickets is not null then
-    perform rdq._schedule(tickets);
+  into due_again
+  from moved m
+  cross join lateral (
+    select t.give_up_at - t.created_at as span from rdq.task t where t.id = m.task_id limit 1
+  ) t;
+  if due_again is not null then
+    perform rdq._schedule(due_again);
   end if;
   return query
-    select d.task_id, d.due_at, d.life from unnest(tickets) d
+    select d.task_id, d.due_at, d.life from unnest(due_again) d
     union all
     select b.task_id, null, null from unnest(blocked) b (task_id);
 end
@@ -380,7 +380,11 @@ begin
   where r.due_at is not null;
   update rdq.redrive_run r
   set sent = r.sent + batch_sent,
-    skipped = r.skipped + looked_at - batch_sent,
+    -- At the end also those that others redrove or purged before we came to them.
+    skipped = case
+      when looked_at < max_tasks then greatest(r.matched - r.sent, r.skipped + looked_at) - batch_sent
+      else r.skipped + looked_at - batch_sent
+    end,
     cursor_at = coalesce(last_at, r.cursor_at),
     cursor_id = coalesce(last_id, r.cursor_id),
     state = case when looked_at < max_tasks then 'DONE' else r.state end,

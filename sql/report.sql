@@ -46,10 +46,13 @@ create or replace function rdq.report(task_ids uuid[], claim_tokens uuid[], fail
 returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+-- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
+set enable_nestloop = off
+set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  positions bigint[];
+  places bigint[];
   endings rdq.attempt[];
   give_up_ats timestamptz[];
   not_befores timestamptz[];
@@ -62,30 +65,33 @@ begin
   end if;
   perform rdq._check_failure(format('failures[%s]', f.place), f.failure)
   from unnest(failures) with ordinality as f (failure, place)
-  where f.failure is not null;
+  where f.failure <> 'null';
 
   select
-    array_agg(e.place),
+    array_agg(t.place),
     array_agg(case
-      when e.failure is null then rdq._attempt(e.lease, 'SUCCEEDED', moment)
+      when f.failure is null then rdq._attempt(t.lease, 'SUCCEEDED', moment)
       else rdq._failed_attempt(
-        (e.lease).task_id, (e.lease).queue, (e.lease).life, e.failure, moment,
-        (e.lease).runner, (e.lease).code_version, (e.lease).claimed_at
+        (t.lease).task_id, (t.lease).queue, (t.lease).life, f.failure, moment,
+        (t.lease).runner, (t.lease).code_version, (t.lease).claimed_at
       )
     end),
-    array_agg((e.lease).give_up_at),
-    array_agg(moment + rdq._capped_retry_after(rdq._parse_retry_after(e.failure -> 'retry_after'), q.backoff_cap))
-  into positions, endings, give_up_ats, not_befores
-  from (
-    select t.place, t.lease, f.failure
-    from rdq._take(task_ids, claim_tokens) t
-    join unnest(failures) with ordinality as f (failure, place) on f.place = t.place
-  ) e
-  left join rdq.queue q on e.failure is not null and q.queue = (e.lease).queue;
+    array_agg((t.lease).give_up_at),
+    array_agg(case when f.failure ? 'retry_after' then moment + rdq._capped_retry_after(
+      rdq._parse_retry_after(f.failure -> 'retry_after'),
+      (select q.backoff_cap from rdq.queue q where q.queue = (t.lease).queue)
+    ) end)
+  into places, endings, give_up_ats, not_befores
+  from rdq._take(task_ids, claim_tokens) t
+  join (
+    -- A null that came as JSON is one too.
+    select nullif(f.failure, 'null') as failure, f.place
+    from unnest(failures) with ordinality as f (failure, place)
+  ) f on f.place = t.place;
 
-  if cardinality(positions) is distinct from cardinality(task_ids) then
+  if cardinality(places) is distinct from cardinality(task_ids) then
     perform rdq._note_late(task_ids, claim_tokens, array(
-      select case when f.failure is null then 'SUCCEEDED' else 'FAILED' end
+      select case when nullif(f.failure, 'null') is null then 'SUCCEEDED' else 'FAILED' end
       from unnest(failures) with ordinality as f (failure, place)
       order by f.place
     ));
@@ -98,7 +104,7 @@ begin
   left join (
     rdq._conclude(endings, give_up_ats, not_befores) c
     join unnest(endings) with ordinality e on e.task_id = c.task_id
-  ) on g.place = positions[e.ordinality]
+  ) on g.place = places[e.ordinality]
   order by g.place;
 end
 $$;
@@ -146,8 +152,6 @@ returns setof uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
@@ -157,19 +161,26 @@ begin
   perform rdq._check_lease(lease);
   -- A lease that is locked is being ended; waiting for that would hold up the others.
   update rdq.lease l
-  set expires_at = greatest(l.expires_at, moment + coalesce(heartbeat.lease, q.lease))
-  from rdq.queue q
-  where q.queue = l.queue
-    and l.ctid = any (array(
-      select h.ctid
-      from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
-      join rdq.lease h on h.task_id = g.task_id and h.claim_token = g.claim_token
-      for no key update of h skip locked
-    ));
+  set expires_at = greatest(l.expires_at, moment + coalesce(
+    heartbeat.lease, (select q.lease from rdq.queue q where q.queue = l.queue)
+  ))
+  where l.ctid = any (array(
+    select h.ticket
+    from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
+    cross join lateral (
+      select l.ctid as ticket
+      from rdq.lease l
+      where l.task_id = g.task_id and l.claim_token = g.claim_token
+      limit 1
+      for no key update skip locked
+    ) h
+  ));
   return query
-  select distinct l.task_id
+  select distinct g.task_id
   from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
-  join rdq.lease l on l.task_id = g.task_id and l.claim_token = g.claim_token;
+  where (
+    select l.task_id from rdq.lease l where l.task_id = g.task_id and l.claim_token = g.claim_token
+  ) is not null;
 end
 $$;
 
@@ -191,7 +202,7 @@ create or replace function rdq._failed_attempt(
   queue text,
   life integer,
   failure jsonb,
-  moment timestamptz,
+  finished_at timestamptz,
   runner text default null,
   code_version text default null,
   started_at timestamptz default null
@@ -201,7 +212,7 @@ return row(
   task_id, null, life, queue, 'FAILED', failure ->> 'class', rdq._clip(failure ->> 'type', 255),
   rdq._clip(failure ->> 'message', 4096), rdq._clip(failure ->> 'stack', 65536),
   rdq._clip_detail(nullif(failure -> 'detail', 'null')), runner, code_version, started_at,
-  coalesce((failure ->> 'at')::timestamptz, moment), null, null, null
+  finished_at, null, null, null
 )::rdq.attempt;
 
 comment on function rdq._failed_attempt(uuid, text, integer, jsonb, timestamptz, text, text, timestamptz) is
@@ -217,15 +228,6 @@ begin
       'Give {"type": …, "message": …, "stack": …, "class": …}, or null.');
   end if;
   perform rdq._check_class(argument || '.class', failure ->> 'class');
-  begin
-    if not isfinite((failure ->> 'at')::timestamptz) then
-      raise invalid_datetime_format;
-    end if;
-  exception when data_exception then
-    perform rdq._refuse('RD002',
-      format('%s has an invalid time in "at": %s', argument, left(failure ->> 'at', 60)),
-      'Give a timestamp with time zone, such as 2026-01-31T12:00:00Z.');
-  end;
 end
 $$;
 
@@ -286,12 +288,16 @@ set jit = off
 as $$
 begin
   with late as materialized (
-    select a.ctid as row, g.outcome
+    select a.row, g.outcome
     from unnest(task_ids, claim_tokens, outcomes) as g (task_id, claim_token, outcome)
-    join rdq.attempt a on a.task_id = g.task_id and a.claim_token = g.claim_token
-    where a.late_at is null
-    -- Locked: it is being purged.
-    for update of a skip locked
+    cross join lateral (
+      select a.ctid as row
+      from rdq.attempt a
+      where a.task_id = g.task_id and a.claim_token = g.claim_token and a.late_at is null
+      limit 1
+      -- Locked: it is being purged.
+      for update skip locked
+    ) a
   )
   update rdq.attempt a
   set late_outcome = l.outcome, late_at = clock_timestamp()

@@ -339,14 +339,33 @@ begin
   end if;
   if error is not null then
     perform rdq._check_failure('error', error);
+    perform rdq._failed_at(error, clock_timestamp());
   end if;
 end
 $$;
 
 comment on function rdq._check_task(rdq.task, timestamptz, jsonb, integer) is 'Refuses (RD002, RD006) a task that cannot be kept or run.';
 
+create or replace function rdq._failed_at(error jsonb, moment timestamptz) returns timestamptz
+language plpgsql immutable
+as $$
+begin
+  -- The producer's clock may be ahead of ours.
+  return least((error ->> 'at')::timestamptz, moment);
+exception when data_exception then
+  perform rdq._refuse('RD002',
+    format('error.at is not a time: %s', left(error ->> 'at', 60)),
+    'Give a timestamp with time zone, such as 2026-01-31T12:00:00Z.');
+end
+$$;
+
+comment on function rdq._failed_at(jsonb, timestamptz) is 'When a handed-over failure happened: its "at", else the moment; refuses (RD002) what is not a time.';
+
 create or replace function rdq._admit(tasks rdq.task[], run_ats timestamptz[], errors jsonb[]) returns uuid[]
 language plpgsql
+-- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
+set enable_nestloop = off
+set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -389,7 +408,7 @@ begin
   having count(*) > 0;
 
   perform rdq._conclude(
-    array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, moment)),
+    array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
     array_agg(t.give_up_at),
     array_agg(t.run_at)
   )
@@ -423,7 +442,7 @@ declare
 begin
   select k.id, k.queue into stranger
   from unnest(tasks) t
-  join rdq.task k on k.id = t.id
+  cross join lateral (select k.id, k.queue from rdq.task k where k.id = t.id limit 1) k
   where k.queue <> t.queue
   limit 1;
   if found then
@@ -439,7 +458,7 @@ begin
   ));
   -- Known a moment ago and purged since: then it is new after all.
   if exists (
-    select from unnest(ids) as known (id) where not exists (select from rdq.task k where k.id = known.id)
+    select from unnest(ids) as known (id) where (select k.id from rdq.task k where k.id = known.id) is null
   ) then
     return rdq._admit(tasks, run_ats, errors);
   end if;
@@ -464,7 +483,7 @@ begin
     from unnest(tasks) with ordinality t
     cross join lateral (select sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash) h
     where t.dedupe_key is not null
-      and not exists (select from rdq.task k where k.id = t.id)
+      and (select k.id from rdq.task k where k.id = t.id) is null
     order by h.key_hash, t.ordinality
   loop
     holder := rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id);

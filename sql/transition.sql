@@ -8,16 +8,15 @@
 -- Lock order: leases in the order of task ids; then inserts; then dedupe keys, which belong to the holder
 -- of the ticket. Sweeps skip locked tickets, so they never wait.
 --
--- The functions that meet growing tables pin their plans: with nested loops over indexes alone, a plan
--- that was cached when a table was empty is still the right one a million rows later. JIT is off because
--- the planner's way of discouraging a node is a cost so high that it would compile every plan.
+-- Plans do not flip with statistics, not even with those of a table that was analysed when it was empty.
+-- What is looked up for each of many is written as "cross join lateral (select … limit 1)": the limit
+-- keeps the planner from reordering it, so it stays an index probe for each. Sequential scans are off; so
+-- is JIT, since "off" is a cost so high that every plan would be compiled.
 
 create or replace function rdq._take(task_ids uuid[], claim_tokens uuid[])
 returns table (place bigint, lease rdq.lease)
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
@@ -26,18 +25,19 @@ declare
 begin
   -- Two reports of the same leases wait for each other here, in one order. In a statement of its own: what
   -- a heartbeat wrote while we waited is visible to the next one only.
-  select array_agg(h.ticket), array_agg(h.place)
+  select array_agg(h.ticket), array_agg(g.place)
   into tickets, places
   from (
-    select l.ctid as ticket, g.place
-    from (
-      select distinct on (g.task_id, g.claim_token) g.task_id, g.claim_token, g.place
-      from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
-      order by g.task_id, g.claim_token, g.place
-    ) g
-    join rdq.lease l on l.task_id = g.task_id and l.claim_token = g.claim_token
-    order by l.task_id
-    for update of l
+    select distinct on (g.task_id, g.claim_token) g.task_id, g.claim_token, g.place
+    from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
+    order by g.task_id, g.claim_token, g.place
+  ) g
+  cross join lateral (
+    select l.ctid as ticket
+    from rdq.lease l
+    where l.task_id = g.task_id and l.claim_token = g.claim_token
+    limit 1
+    for update
   ) h;
   return query
   delete from rdq.lease l
@@ -58,8 +58,6 @@ create or replace function rdq._conclude(
 ) returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text)
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
@@ -88,8 +86,8 @@ begin
         n.next_at, e.give_up_at
       )) end as verdict
     from ending e
-    join rdq.queue q on q.queue = e.queue
-    join rdq.task t on t.id = e.task_id
+    cross join lateral (select q.* from rdq.queue q where q.queue = e.queue limit 1) q
+    cross join lateral (select t.max_attempts from rdq.task t where t.id = e.task_id limit 1) t
     cross join lateral rdq._tally(e.task_id, e.life) h
     cross join lateral (
       select case when e.outcome = 'FAILED'
@@ -140,8 +138,10 @@ begin
   into retries, deaths, successes
   from judged j;
 
-  perform rdq._check_conserved(cardinality(endings),
-    coalesce(cardinality(retries), 0) + coalesce(cardinality(deaths), 0) + coalesce(cardinality(successes), 0));
+  perform rdq._check_conserved(
+    array(select e.task_id from unnest(endings) e),
+    coalesce(cardinality(retries), 0) + coalesce(cardinality(deaths), 0) + coalesce(cardinality(successes), 0)
+  );
   if retries is not null then
     perform rdq._schedule(retries);
   end if;
@@ -169,10 +169,9 @@ as $$
 begin
   insert into rdq.due select t.* from unnest(tickets) t;
   -- One small notice a queue and transaction (PostgreSQL folds equal ones), only for what can run now.
-  perform pg_notify('rdq_due', q.queue)
-  from rdq.queue q
-  where q.notify
-    and q.queue in (select t.queue from unnest(tickets) t where t.due_at <= clock_timestamp());
+  perform pg_notify('rdq_due', d.queue)
+  from (select distinct t.queue from unnest(tickets) t where t.due_at <= clock_timestamp()) d
+  cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q;
 end
 $$;
 
@@ -187,8 +186,6 @@ comment on function rdq._death(uuid, text, integer, text) is 'A ticket for _bury
 create or replace function rdq._bury(deaths rdq.dead[]) returns void
 language plpgsql
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
@@ -202,7 +199,7 @@ begin
     d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
     rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version
   from unnest(deaths) d
-  join rdq.task t on t.id = d.task_id
+  cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
   -- The last attempt that says something about the cause; a release does only where releases were it.
   left join lateral (
     select a.*
@@ -214,7 +211,7 @@ begin
   ) a on true
   cross join lateral (select coalesce(a.error_type, nullif(a.outcome, 'FAILED')) as error_type) e;
   get diagnostics buried = row_count;
-  perform rdq._check_conserved(cardinality(deaths), buried);
+  perform rdq._check_conserved(array(select d.task_id from unnest(deaths) d), buried);
   perform rdq._free_keys(array(select d.task_id from unnest(deaths) d));
   -- Announced by kind, so that a mass burial is a few small notices.
   perform pg_notify('rdq_dead', jsonb_build_object(
@@ -223,7 +220,7 @@ begin
   from (
     select d.queue, t.handler, d.reason, count(*), min(d.task_id::text) as task_id
     from unnest(deaths) d
-    join rdq.task t on t.id = d.task_id
+    cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
     group by d.queue, t.handler, d.reason
   ) n;
 end
@@ -244,16 +241,27 @@ $$;
 
 comment on function rdq._free_keys(uuid[]) is 'Lets go of the dedupe keys of tasks that are no longer live.';
 
-create or replace function rdq._check_conserved(taken bigint, written bigint) returns void
-language plpgsql immutable
+create or replace function rdq._check_conserved(taken uuid[], written bigint) returns void
+language plpgsql
 as $$
+declare
+  missing bigint := coalesce(cardinality(taken), 0) - written;
 begin
-  if taken <> written then
-    raise exception 'rdq: % tickets were taken but % tasks were moved on; nothing was changed', taken, written
+  if missing = 0 then
+    return;
+  end if;
+  -- Somebody removed a task by hand and left its ticket. It must not stop the others.
+  perform rdq._audit('drop_ticket', task_id => t.id, reason => 'the task of this ticket does not exist')
+  from unnest(taken) t (id)
+  where (select k.id from rdq.task k where k.id = t.id) is null;
+  get diagnostics written = row_count;
+  if written <> missing then
+    raise exception 'rdq: % tickets were taken and not moved on; nothing was changed', missing - written
       using errcode = 'internal_error',
-        hint = 'A row of rdq.queue or rdq.task was removed by hand. select * from rdq.doctor() finds such tasks.';
+        hint = 'A row of rdq.queue was removed by hand: select * from rdq.doctor() says which.';
   end if;
 end
 $$;
 
-comment on function rdq._check_conserved(bigint, bigint) is 'Refuses to commit a transition that would lose a ticket.';
+comment on function rdq._check_conserved(uuid[], bigint) is
+'Refuses to commit a transition that would lose a ticket. One whose task does not exist is dropped, with a row in the audit.';

@@ -141,12 +141,15 @@ def _apt_installs(package: str) -> bool:
         return False
     print(f"Installing {package}", flush=True)
     options = ("--yes", "--no-upgrade", "--no-install-recommends")
-    return _apt_get("install", *options, package) or (
-        _apt_get("update") and _apt_get("install", *options, package)
-    )
-
-
-def _apt_get(*arguments: str) -> bool:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", "-q", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    for arguments in (["update"], ["install", *options, package]):
+        result = subprocess.run(
+            ["apt-get", "--quiet", *arguments],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if result.returncode != 0:
+            print(f"apt-get {arguments[0]} failed:\n{result.stdout}", flush=True)
+            return False
+    return True

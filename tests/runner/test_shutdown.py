@@ -1,0 +1,85 @@
+"""A deploy costs nobody an attempt, and no result is lost on the way out."""
+
+import signal
+import time
+
+import pytest
+
+from tests.runner.conftest import Hold, Queue, Run, Start
+
+
+def test_a_shutdown_commits_what_finishes_and_hands_back_the_rest(
+    queue: Queue, run: Run, hold: Hold
+) -> None:
+    finishing = queue.submit("finish")
+    heeding = queue.submit("heed")
+    deaf = queue.submit("hold", **hold.payload)
+    runner = run("--concurrency", "3", "--grace", "2")
+    queue.wait_for("IN_FLIGHT", finishing, heeding, deaf)
+    waiting = queue.submit("ok")
+    runner.signal(signal.SIGTERM)
+    assert runner.ended() == 0
+    assert queue.outcomes(finishing) == ["SUCCEEDED"]
+    for task in (heeding, deaf):
+        assert queue.outcomes(task) == ["RELEASED"]
+        row = queue.task(task)
+        assert (row.status, row.attempt_count) == ("PENDING", 0)
+        due_in = row.next_attempt_at - queue.history(task)[0].finished_at
+        assert due_in.total_seconds() < 0.5
+    assert queue.history(deaf)[0].message == "shutdown"
+    assert queue.outcomes(waiting) == []
+    assert queue.in_flight() == 0
+
+
+def test_a_second_signal_ends_the_grace_period(queue: Queue, run: Run, hold: Hold) -> None:
+    task = queue.submit("hold", **hold.payload)
+    runner = run("--grace", "600")
+    hold.wait_until_begun()
+    runner.signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert runner.process.poll() is None
+    runner.signal(signal.SIGINT)
+    assert runner.ended() == 0
+    assert queue.outcomes(task) == ["RELEASED"]
+
+
+def test_five_deploys_leave_the_budget_as_it_was(queue: Queue, run: Run, hold: Hold) -> None:
+    queue.alter(max_attempts=3)
+    task = queue.submit("hold", **hold.payload)
+    for _ in range(5):
+        runner = run("--grace", "0")
+        hold.wait_until_begun()
+        assert runner.stop() == 0
+    hold.end()
+    run()
+    queue.wait_for("SUCCEEDED", task)
+    assert queue.outcomes(task) == ["RELEASED"] * 5 + ["SUCCEEDED"]
+
+
+def test_neither_a_hung_handler_nor_its_threads_keep_the_process(queue: Queue, run: Run) -> None:
+    task = queue.submit("thread")
+    runner = run("--grace", "0")
+    queue.wait_for("IN_FLIGHT", task)
+    runner.wait_for("attempt begins")
+    assert runner.stop() == 0
+    assert queue.outcomes(task) == ["RELEASED"]
+
+
+def test_a_result_that_comes_after_the_shutdown_is_dropped(
+    queue: Queue, start: Start, hold: Hold
+) -> None:
+    runner = start()
+    task = queue.submit("hold", **hold.payload)
+    hold.wait_until_begun()
+    runner.stop(grace=0)
+    hold.end()
+    assert runner.interrupted == 1
+    assert queue.outcomes(task) == ["RELEASED"]
+
+
+def test_a_runner_stops_once_and_starts_once(start: Start) -> None:
+    runner = start()
+    runner.stop()
+    runner.stop()
+    with pytest.raises(RuntimeError, match="starts once"):
+        runner.start()
