@@ -249,8 +249,8 @@ comment on function rdq._dead_letter_groups(jsonb, text[], integer) is 'dead_let
 create or replace view rdq.dead_letters with (security_barrier) as
 select l.*
 from rdq._dead_letter l
-cross join (select rdq._queue_patterns('viewer') as patterns offset 0) viewer
-where viewer.patterns is null or l.queue like any (viewer.patterns)
+where (select rdq._queue_patterns('viewer')) is null
+  or l.queue like any ((select rdq._queue_patterns('viewer'))::text[])
 order by l.dead_at desc, l.task_id desc;
 
 comment on view rdq.dead_letters is

@@ -118,7 +118,7 @@ begin
     ) e (are_dead, task_ids)
     where q.queue = any (queues) and e.task_ids <> '{}'
   loop
-    gone := rdq._purge(ended.task_ids);
+    gone := rdq._purge(ended.task_ids[1:max_tasks - total]);
     total := total + gone;
     if ended.are_dead and gone > 0 then
       perform rdq._audit('retention', queue => ended.queue, affected => gone, reason => 'keep_dead has passed');

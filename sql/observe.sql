@@ -1,11 +1,11 @@
 -- Observe: what people look at. The views show the queues that the caller may see (grant_access), and no
--- payload, header or stack.
+-- payload, header or stack. Whom that is, is asked once a query: the subselects do not depend on the row.
 
 create or replace view rdq.queues with (security_barrier) as
 select q.*
 from rdq.queue q
-cross join (select rdq._queue_patterns('viewer') as patterns offset 0) viewer
-where viewer.patterns is null or q.queue like any (viewer.patterns);
+where (select rdq._queue_patterns('viewer')) is null
+  or q.queue like any ((select rdq._queue_patterns('viewer'))::text[]);
 
 comment on view rdq.queues is 'The queues with their settings. A null ladder, handler_timeout or give_up_after means none, a null keep_… for ever.';
 
@@ -36,7 +36,6 @@ select
   t.dedupe_key,
   t.created_at
 from rdq.task t
-cross join (select rdq._queue_patterns('viewer') as patterns offset 0) viewer
 left join rdq.queue q on q.queue = t.queue
 left join rdq.due d on d.task_id = t.id
 left join rdq.lease l on l.task_id = t.id
@@ -48,7 +47,8 @@ left join lateral (
   select f.* from rdq.attempt f where f.task_id = t.id and f.outcome = 'FAILED' order by f.attempt_no desc limit 1
 ) f on true
 cross join lateral (select coalesce(d.life, l.life, x.life, a.life) as life) s
-where viewer.patterns is null or t.queue like any (viewer.patterns);
+where (select rdq._queue_patterns('viewer')) is null
+  or t.queue like any ((select rdq._queue_patterns('viewer'))::text[]);
 
 comment on view rdq.tasks is
 'One row a task: what was asked, where it is, and its last failure. attempt_count is the budget spent in this life, a claim in flight included. A null status would be a task without a ticket, which rdq.doctor() reports.';
@@ -65,7 +65,6 @@ select
   clock_timestamp() - d.oldest_due_at as oldest_due_age,
   clock_timestamp() - x.oldest_dead_at as oldest_dead_age
 from rdq.queue q
-cross join (select rdq._queue_patterns('viewer') as patterns offset 0) viewer
 cross join lateral (
   select
     count(*) filter (where d.due_at <= clock_timestamp()) as due,
@@ -82,7 +81,8 @@ cross join lateral (
 cross join lateral (
   select count(*) as dead, min(x.dead_at) as oldest_dead_at from rdq.dead x where x.queue = q.queue
 ) x
-where viewer.patterns is null or q.queue like any (viewer.patterns);
+where (select rdq._queue_patterns('viewer')) is null
+  or q.queue like any ((select rdq._queue_patterns('viewer'))::text[]);
 
 comment on view rdq.queue_stats is
 'How many tasks of each queue are due, scheduled for later, in flight (of these expired: nobody has reclaimed them yet) and dead, and how old the oldest are.';
@@ -90,8 +90,8 @@ comment on view rdq.queue_stats is
 create or replace view rdq.audit_log with (security_barrier) as
 select a.*
 from rdq.audit a
-cross join (select rdq._queue_patterns('viewer') as patterns offset 0) viewer
-where viewer.patterns is null or a.queue like any (viewer.patterns)
+where (select rdq._queue_patterns('viewer')) is null
+  or a.queue like any ((select rdq._queue_patterns('viewer'))::text[])
 order by a.id desc;
 
 comment on view rdq.audit_log is
