@@ -4,11 +4,12 @@
 #   make test            everything; ARGS="tests/migrations -k lock" for some of it
 #   make test PG=18      the same on another major version
 #   make lint            what can be seen without running it
+#   make reference       docs/sql-reference.md again, from the comments of the functions
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint reference clean
 
 demo: .venv/demo
 	$(BIN)/python -m tools.demo $(ARGS)
@@ -21,6 +22,9 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.lint_sql
+
+reference: .venv/dev
+	$(BIN)/python -m tools.reference
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,12 +1,12 @@
 """The SQL reference, docs/sql-reference.md, out of the comments in the catalogue.
 
-    python -m tools.reference DSN     writes the file from a migrated database
+    python -m tools.reference     writes the file, from a database made for it
 
 A test compares the file with the catalogue, so that neither can change alone.
 """
 
+import os
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
+
+from tools.template import clone, drop, ensure_template
+from tools.testbed import obtain
 
 PATH = Path(__file__).parents[1] / "docs" / "sql-reference.md"
 
@@ -112,6 +116,17 @@ def _short(declared: str) -> str:
     )
 
 
+def main() -> None:
+    """Write the page."""
+    name = f"rdq_reference_{os.getpid()}"
+    with obtain() as testbed:
+        ensure_template(testbed.dsn)
+        with psycopg.connect(testbed.dsn, autocommit=True) as server:
+            clone(server, name)
+            with psycopg.connect(make_conninfo(testbed.dsn, dbname=name)) as database:
+                PATH.write_text(reference(database), encoding="utf-8")
+            drop(server, name)
+
+
 if __name__ == "__main__":
-    with psycopg.connect(sys.argv[1]) as database:
-        PATH.write_text(reference(database), encoding="utf-8")
+    main()
