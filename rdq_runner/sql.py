@@ -66,14 +66,14 @@ class Functions:
         code_version: str | None,
     ) -> list[Claim]:
         """Take up to `max_tasks` that are due. None: all permitted queues; the queue's lease."""
-        # A deadline beyond the years of Python is no deadline for a person either.
+        # A time beyond the years of Python is none for a person either.
         return (
             self._connection.cursor(row_factory=class_row(Claim))
             .execute(
                 """
                 select task_id, claim_token, queue, handler, handler_version, payload, content_type,
                   headers, attempt_no, attempt_count, redrive_count, created_at,
-                  least(give_up_at, timestamptz '9999-12-31 00:00Z') as give_up_at,
+                  case when give_up_at < '10000-01-01 00:00Z' then give_up_at end as give_up_at,
                   extract(epoch from lease_expires_at - claimed_at)::float8 as lease_seconds
                 from rdq.claim(
                   queues => %s::text[], runner => %s, max_tasks => %s, lease => %s::interval,
@@ -111,7 +111,8 @@ class Functions:
             .execute(
                 """
                 select task_id, status, dead_reason, stale,
-                  least(next_attempt_at, timestamptz '9999-12-31 00:00Z') as next_attempt_at
+                  case when next_attempt_at < '10000-01-01 00:00Z' then next_attempt_at end
+                    as next_attempt_at
                 from rdq.report(
                   task_ids => %s::uuid[], claim_tokens => %s::uuid[], failures => %s::jsonb[]
                 )

@@ -57,20 +57,20 @@ language sql immutable
 as $$
   values
     ('producer', '{producer}'::text[], '{version, uuid_v7, submit, submit_many}'::text[]),
-    ('worker', '{worker}',
+    ('worker', '{worker, upkeep}',
       '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick}'),
     ('viewer', '{viewer}',
       '{version, tasks, queues, queue_stats, dead_letters, dead_letter_groups, history, envelope, fingerprint,
         redrive_status, audit_log, doctor, _queue_patterns, _attempt_count}'),
-    ('operator', '{operator, viewer}',
+    ('operator', '{operator, viewer, upkeep}',
       '{redrive, redrive_where, pause_redrive, resume_redrive, cancel_redrive, cancel, purge, purge_where,
         pause_queue, resume_queue, reclaim, tick}'),
-    ('admin', '{admin, operator, viewer, worker, producer}',
+    ('admin', '{admin, operator, viewer, worker, producer, upkeep}',
       '{create_queue, alter_queue, drop_queue, grant_access, revoke_access}')
 $$;
 
 comment on function rdq._capabilities() is
-'The capabilities: what each includes, and the functions and views that it adds. The one home of these facts.';
+'The capabilities: what each includes (upkeep is what workers and operators share), and the functions and views that it adds. The one home of these facts.';
 
 create or replace function rdq._capability_names(capability text) returns text[]
 language sql immutable

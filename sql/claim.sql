@@ -76,11 +76,11 @@ $$;
 comment on function rdq.next_due_at(text[]) is
 'When the next task of the queues (null: all that the caller may work in) is due; may be past; null when none waits. Paused queues do not count. Errors: RD001, RD007.';
 
-create or replace function rdq._chosen_queues(queues text[]) returns text[]
+create or replace function rdq._chosen_queues(queues text[], capability text default 'worker') returns text[]
 language plpgsql
 as $$
 declare
-  patterns constant text[] := rdq._queue_patterns('worker');
+  patterns constant text[] := rdq._queue_patterns(capability);
 begin
   if queues is null then
     return array(select q.queue from rdq.queue q where rdq._permitted(q.queue, patterns));
@@ -91,13 +91,13 @@ begin
   if not (select bool_and(exists (select from rdq.queue q where q.queue = n.queue)) from unnest(queues) n (queue))
     or not (select bool_and(rdq._permitted(n.queue, patterns)) from unnest(queues) n (queue))
   then
-    perform rdq._queue(n.queue), rdq._require('worker', n.queue) from unnest(queues) n (queue);
+    perform rdq._queue(n.queue), rdq._require(capability, n.queue) from unnest(queues) n (queue);
   end if;
   return array(select distinct n.queue from unnest(queues) n (queue));
 end
 $$;
 
-comment on function rdq._chosen_queues(text[]) is 'The queues that a worker names, or all it may work in; refuses unknown (RD001) and forbidden (RD007) ones.';
+comment on function rdq._chosen_queues(text[], text) is 'The queues that a caller names, or all in which it has the capability; refuses unknown (RD001) and forbidden (RD007) ones.';
 
 create or replace function rdq._take_due(queues text[], max_tasks integer) returns rdq.due[]
 language plpgsql

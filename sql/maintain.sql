@@ -8,7 +8,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  chosen constant text[] := rdq._chosen_queues(queues);
+  chosen constant text[] := rdq._chosen_queues(queues, 'upkeep');
 begin
   perform rdq._check_count('max_tasks', max_tasks);
   select count(*) into reclaimed from rdq._reclaim(max_tasks, chosen);

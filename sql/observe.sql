@@ -102,9 +102,11 @@ returns table (severity text, subject text, finding text, advice text)
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 begin atomic
-  with seen as (
+  with viewer as materialized (
+    select rdq._queue_patterns('viewer') as patterns
+  ),
+  seen as (
     select s.* from rdq.queue_stats s
-    where rdq._permitted(s.queue, rdq._queue_patterns('viewer'))
   )
   select 'warning', s.queue, format('%s tasks are due, the oldest for %s', s.due, date_trunc('second', s.oldest_due_age)),
     'Start a runner for the queue, or add one: rdq-runner run --queue ' || s.queue || ' --handlers …'
@@ -130,18 +132,37 @@ begin atomic
   select 'error', t.queue, format('%s tickets name a queue that does not exist', count(*)),
     'Create it again: select rdq.create_queue(' || quote_literal(t.queue) || ');'
   from (select d.queue from rdq.due d union all select l.queue from rdq.lease l) t
-  where not exists (select from rdq.queue q where q.queue = t.queue)
+  cross join viewer v
+  where not exists (select from rdq.queue q where q.queue = t.queue) and rdq._permitted(t.queue, v.patterns)
   group by t.queue
   union all
   select 'error', 'task ' || t.task_id, 'it has a ticket but does not exist: its row was removed by hand',
     'A claim drops the ticket, and says so in the audit. Use rdq.purge to delete a task.'
-  from (select d.task_id from rdq.due d union all select l.task_id from rdq.lease l union all select x.task_id from rdq.dead x) t
-  where not exists (select from rdq.task k where k.id = t.task_id)
+  from (
+    select d.task_id, d.queue from rdq.due d
+    union all select l.task_id, l.queue from rdq.lease l
+    union all select x.task_id, x.queue from rdq.dead x
+  ) t
+  cross join viewer v
+  where not exists (select from rdq.task k where k.id = t.task_id) and rdq._permitted(t.queue, v.patterns)
+  union all
+  select 'error', t.queue, format('%s tasks have no ticket and have not succeeded: their tickets were removed by hand', count(*)),
+    'select task_id from rdq.tasks where queue = ' || quote_literal(t.queue) || ' and status is null; submit them again.'
+  from rdq.task t
+  cross join viewer v
+  where not exists (select from rdq.due d where d.task_id = t.id)
+    and not exists (select from rdq.lease l where l.task_id = t.id)
+    and not exists (select from rdq.dead x where x.task_id = t.id)
+    and not exists (select from rdq.attempt a where a.task_id = t.id and a.outcome = 'SUCCEEDED')
+    and rdq._permitted(t.queue, v.patterns)
+  group by t.queue
   union all
   select 'warning', 'redrive ' || r.redrive_id, format('paused after %s of %s', r.sent + r.skipped, r.matched),
     'select rdq.resume_redrive(' || quote_literal(r.redrive_id) || '), or rdq.cancel_redrive.'
   from rdq.redrive_run r
+  cross join viewer v
   where r.state = 'PAUSED'
+    and (v.patterns is null or r.queues <@ v.patterns or rdq._permitted(r.filter ->> 'queue', v.patterns))
   union all
   select 'warning', 'database', 'the default isolation level is ' || current_setting('default_transaction_isolation'),
     'rdq works in read committed; under a stricter level concurrent claims fail with serialization errors and have to be repeated.'
@@ -157,4 +178,5 @@ begin atomic
   where p.datname = current_database() and p.backend_xmin is not null and p.xact_start < clock_timestamp() - interval '5 minutes';
 end;
 
-comment on function rdq.doctor() is 'What is wrong with this installation, in words, with what to do. No row: nothing was found.';
+comment on function rdq.doctor() is
+'What is wrong with this installation, in words, with what to do. No row: nothing was found. It reads every task once: not for a metric.';

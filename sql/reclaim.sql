@@ -9,7 +9,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform rdq._check_count('max_tasks', max_tasks);
-  return query select r.task_id, r.status from rdq._reclaim(max_tasks, rdq._chosen_queues(queues)) r;
+  return query select r.task_id, r.status from rdq._reclaim(max_tasks, rdq._chosen_queues(queues, 'upkeep')) r;
 end
 $$;
 

@@ -406,7 +406,7 @@ begin
   select r.* into run from rdq.redrive_run r where r.redrive_id = _redrive_run.redrive_id;
   -- It is shown to whoever may act in its queue, or in every queue that its maker could.
   if not found or not (
-    patterns is null or run.queues <@ patterns or coalesce(rdq._permitted(run.filter ->> 'queue', patterns), false)
+    patterns is null or '%' = any (patterns) or run.queues <@ patterns or coalesce(rdq._permitted(run.filter ->> 'queue', patterns), false)
   ) then
     perform rdq._refuse('RD003',
       format('redrive %s does not exist', coalesce(redrive_id::text, 'null')),

@@ -168,14 +168,17 @@ language plpgsql
 as $$
 begin
   insert into rdq.due select t.* from unnest(tickets) t;
-  -- One small notice a queue and transaction (PostgreSQL folds equal ones), only for what can run now.
+  -- One small notice a queue and transaction (PostgreSQL folds equal ones): for what can run now, and for
+  -- what is the next in its queue, since a runner may be sleeping until a later time.
   perform pg_notify('rdq_due', d.queue)
-  from (select distinct t.queue from unnest(tickets) t where t.due_at <= clock_timestamp()) d
-  cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q;
+  from (select t.queue, min(t.due_at) as first_at from unnest(tickets) t group by t.queue) d
+  cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q
+  where d.first_at <= clock_timestamp()
+    or d.first_at <= (select o.due_at from rdq.due o where o.queue = d.queue order by o.due_at limit 1);
 end
 $$;
 
-comment on function rdq._schedule(rdq.due[]) is 'Writes tickets into rdq.due, and wakes listening runners for those that are due.';
+comment on function rdq._schedule(rdq.due[]) is 'Writes tickets into rdq.due, and wakes listening runners (NOTIFY rdq_due with the name of the queue).';
 
 create or replace function rdq._death(task_id uuid, queue text, life integer, reason text) returns rdq.dead
 language sql immutable

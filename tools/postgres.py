@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,8 +117,9 @@ class Server:
     def remove(self) -> None:
         """Stop, if it runs, and leave nothing behind."""
         if (self.data / "postmaster.pid").exists():
-            self.kill()
-        shutil.rmtree(self.folder)
+            with suppress(ServerError):  # it may have been a moment from its end, or its start
+                self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _create(self) -> None:
         self._come_within_reach()
@@ -153,6 +154,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,  # Ctrl-C is for us: we stop the server
             **self._process,
         )
         if result.returncode:
