@@ -66,14 +66,18 @@ class Demo:
 
     @property
     def commands(self) -> str:
-        """What runs in its terminal, each argument with a NUL after it."""
-        found = []
+        """What it has started, and what that has, each argument with a NUL after it."""
+        parents, commands = {}, {}
         for process in PROC.glob("[0-9]*"):
             # It may have ended since.
             with suppress(OSError):
-                if os.getpgid(int(process.name)) == self.process.pid:
-                    found.append((process / "cmdline").read_text())
-        return "".join(found)
+                stat = (process / "stat").read_text()
+                parents[process.name] = stat.rpartition(")")[2].split()[1]
+                commands[process.name] = (process / "cmdline").read_text()
+        found = {str(self.process.pid)}
+        while more := {name for name, parent in parents.items() if parent in found} - found:
+            found |= more
+        return "".join(commands.get(name, "") for name in found)
 
     @property
     def descendants(self) -> list[str]:
