@@ -194,8 +194,9 @@ begin
       format('key "%s" does not exist in a task', left(unknown, 60)),
       'The keys are: ' || array_to_string(fields, ', ') || '.');
   end if;
-  if jsonb_path_exists(items, 'strict $[*] ? (exists (@.payload) && exists (@.payload_base64))') then
-    perform rdq._refuse('RD002', 'payload and payload_base64 are both given', 'Give one of them.');
+  if jsonb_path_exists(items, 'strict $[*] ? (@.payload != null && @.payload_base64 != null)') then
+    perform rdq._refuse('RD002',
+      'payload and payload_base64 are both given', 'Give payload for text or JSON, payload_base64 for bytes.');
   end if;
   select
     array_agg(checked.task order by checked.place),
@@ -350,6 +351,9 @@ create or replace function rdq._failed_at(error jsonb, moment timestamptz) retur
 language plpgsql immutable
 as $$
 begin
+  if not isfinite((error ->> 'at')::timestamptz) then
+    raise invalid_datetime_format;
+  end if;
   -- The producer's clock may be ahead of ours.
   return least((error ->> 'at')::timestamptz, moment);
 exception when data_exception then
