@@ -179,6 +179,10 @@ create or replace function rdq._dead_letter_page(filter jsonb, patterns text[], 
 returns setof rdq._dead_letter
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
+-- By an index in the order of death, also with statistics of a table that was empty.
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
 as $$
 declare
   after_at timestamptz;
@@ -195,11 +199,15 @@ begin
   end;
   return query
   select l.*
-  from rdq._dead_matching(filter, patterns) d
-  join rdq._dead_letter l on l.task_id = d.task_id
-  where after is null or (d.dead_at, d.task_id) < (after_at, after_id)
-  order by d.dead_at desc, d.task_id desc
-  limit max_rows;
+  from (
+    select d.dead_at, d.task_id
+    from rdq._dead_matching(filter, patterns) d
+    where after is null or (d.dead_at, d.task_id) < (after_at, after_id)
+    order by d.dead_at desc, d.task_id desc
+    limit max_rows
+  ) d
+  cross join lateral (select l.* from rdq._dead_letter l where l.task_id = d.task_id limit 1) l
+  order by d.dead_at desc, d.task_id desc;
 end
 $$;
 

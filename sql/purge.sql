@@ -144,25 +144,30 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  mine uuid[];
-begin
   -- In the order of ids, like every bulk pass over dead letters.
-  perform from rdq.dead d where d.task_id = any (task_ids) order by d.task_id for update;
-  with dead as (
-    delete from rdq.dead d where d.task_id = any (task_ids) returning d.task_id
-  ),
-  succeeded as (
+  ids constant uuid[] := array(select distinct t.id from unnest(task_ids) t (id) order by t.id);
+  ended uuid[];
+begin
+  ended := array(
+    select d.task_id
+    from unnest(ids) t (id)
+    cross join lateral (select d.task_id from rdq.dead d where d.task_id = t.id limit 1 for update) d
+  ) || array(
     select a.task_id
-    from rdq.attempt a
-    where a.task_id = any (task_ids) and a.outcome = 'SUCCEEDED'
-    order by a.task_id
-    for update
-  )
-  select array_agg(m.task_id) into mine
-  from (select d.task_id from dead d union all select s.task_id from succeeded s) m;
-  delete from rdq.attempt a where a.task_id = any (mine);
-  delete from rdq.task t where t.id = any (mine);
-  return coalesce(cardinality(mine), 0);
+    from unnest(ids) t (id)
+    cross join lateral (
+      select a.task_id
+      from rdq.attempt a
+      where a.task_id = t.id and a.outcome = 'SUCCEEDED'
+      order by a.attempt_no desc
+      limit 1
+      for update
+    ) a
+  );
+  delete from rdq.dead d where d.task_id = any (ended);
+  delete from rdq.attempt a where a.task_id = any (ended);
+  delete from rdq.task t where t.id = any (ended);
+  return cardinality(ended);
 end
 $$;
 

@@ -89,13 +89,13 @@ begin
     from unnest(failures) with ordinality as f (failure, place)
   ) f on f.place = t.place;
 
-  if cardinality(places) is distinct from cardinality(task_ids) then
-    perform rdq._note_late(task_ids, claim_tokens, array(
-      select case when nullif(f.failure, 'null') is null then 'SUCCEEDED' else 'FAILED' end
-      from unnest(failures) with ordinality as f (failure, place)
-      order by f.place
-    ));
-  end if;
+  perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg(
+    case when nullif(g.failure, 'null') is null then 'SUCCEEDED' else 'FAILED' end
+  ))
+  from unnest(task_ids, claim_tokens, failures) with ordinality as g (task_id, claim_token, failure, place)
+  left join unnest(places) t (place) on t.place = g.place
+  where t.place is null
+  having count(*) > 0;
 
   return query
   select
@@ -120,26 +120,32 @@ create or replace function rdq.release(
 ) returns setof uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set enable_nestloop = off
+set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  places bigint[];
   endings rdq.attempt[];
   give_up_ats timestamptz[];
   not_befores timestamptz[];
 begin
   perform rdq._check_claims(task_ids, claim_tokens);
   select
+    array_agg(t.place),
     array_agg(rdq._attempt(t.lease, 'RELEASED', moment, rdq._clip(reason, 4096))),
     array_agg((t.lease).give_up_at),
     array_agg(moment + rdq._capped_retry_after(coalesce(delay, '0'), '0'))
-  into endings, give_up_ats, not_befores
+  into places, endings, give_up_ats, not_befores
   from rdq._take(task_ids, claim_tokens) t;
-  if endings is distinct from null then
+  if endings is not null then
     perform rdq._conclude(endings, give_up_ats, not_befores);
   end if;
-  if coalesce(cardinality(endings), 0) < cardinality(task_ids) then
-    perform rdq._note_late(task_ids, claim_tokens, array_fill('RELEASED'::text, array[cardinality(task_ids)]));
-  end if;
+  perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg('RELEASED'::text))
+  from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
+  left join unnest(places) t (place) on t.place = g.place
+  where t.place is null
+  having count(*) > 0;
   return query select e.task_id from unnest(endings) e;
 end
 $$;
@@ -284,6 +290,7 @@ comment on function rdq._check_lease(interval) is 'Refuses (RD002) a lease out o
 create or replace function rdq._note_late(task_ids uuid[], claim_tokens uuid[], outcomes text[]) returns void
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 begin

@@ -460,9 +460,13 @@ begin
     except
     select t.id from unnest(tasks) with ordinality t join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
   ));
-  -- Known a moment ago and purged since: then it is new after all.
+  -- One that was known has been purged since, or one whose key was joined has died since (perhaps at once, by
+  -- an error in this very call): then there is a new task after all.
   if exists (
-    select from unnest(ids) as known (id) where (select k.id from rdq.task k where k.id = known.id) is null
+    select
+    from unnest(ids, tasks) as t (joined_id)
+    where (select k.id from rdq.task k where k.id = t.joined_id) is null
+      or (t.joined_id <> t.id and (select d.task_id from rdq.dead d where d.task_id = t.joined_id) is not null)
   ) then
     return rdq._admit(tasks, run_ats, errors);
   end if;

@@ -10,13 +10,15 @@
 --
 -- Plans do not flip with statistics, not even with those of a table that was analysed when it was empty.
 -- What is looked up for each of many is written as "cross join lateral (select … limit 1)": the limit
--- keeps the planner from reordering it, so it stays an index probe for each. Sequential scans are off; so
--- is JIT, since "off" is a cost so high that every plan would be compiled.
+-- keeps the planner from reordering it, so it stays an index probe for each. Sequential scans are off, nested
+-- loops on whatever a caller has set for its arrays; JIT is off, since "off" is a cost so high that every
+-- plan would be compiled.
 
 create or replace function rdq._take(task_ids uuid[], claim_tokens uuid[])
 returns table (place bigint, lease rdq.lease)
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 declare
@@ -58,6 +60,7 @@ create or replace function rdq._conclude(
 ) returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text)
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 declare
@@ -124,11 +127,17 @@ begin
     -- Stacks of the first attempt and the last ten of a life.
     update rdq.attempt a
     set stack = null
-    from judged j
-    where j.next_no - j.first_no > 10
-      and a.task_id = j.task_id
-      and a.attempt_no = j.next_no - 10
-      and a.stack is not null
+    where a.ctid = any (array(
+      select o.row
+      from judged j
+      cross join lateral (
+        select a.ctid as row
+        from rdq.attempt a
+        where a.task_id = j.task_id and a.attempt_no = j.next_no - 10 and a.stack is not null
+        limit 1
+      ) o
+      where j.next_no - j.first_no > 10
+    ))
   )
   select
     array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at)::rdq.due)
@@ -143,7 +152,8 @@ begin
     coalesce(cardinality(retries), 0) + coalesce(cardinality(deaths), 0) + coalesce(cardinality(successes), 0)
   );
   if retries is not null then
-    perform rdq._schedule(retries);
+    -- The runner that reported them knows when they are due, and looks again by itself.
+    perform rdq._schedule(retries, ahead => '0');
   end if;
   if deaths is not null then
     perform rdq._bury(deaths);
@@ -163,22 +173,20 @@ $$;
 comment on function rdq._conclude(rdq.attempt[], timestamptz[], timestamptz[], text) is
 'Ends attempts whose tickets the caller has taken: numbers and records each (the one place that writes an attempt), decides, and writes the next ticket. give_up_ats are the tickets'' deadlines; not_befores, where not null, the earliest next start.';
 
-create or replace function rdq._schedule(tickets rdq.due[]) returns void
+create or replace function rdq._schedule(tickets rdq.due[], ahead interval default '1 minute') returns void
 language plpgsql
 as $$
 begin
   insert into rdq.due select t.* from unnest(tickets) t;
-  -- One small notice a queue and transaction (PostgreSQL folds equal ones): for what can run now, and for
-  -- what is the next in its queue, since a runner may be sleeping until a later time.
+  -- One small notice a queue and transaction (PostgreSQL folds equal ones), if any of it is due so soon that
+  -- a runner may be asleep until later.
   perform pg_notify('rdq_due', d.queue)
-  from (select t.queue, min(t.due_at) as first_at from unnest(tickets) t group by t.queue) d
-  cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q
-  where d.first_at <= clock_timestamp()
-    or d.first_at <= (select o.due_at from rdq.due o where o.queue = d.queue order by o.due_at limit 1);
+  from (select distinct t.queue from unnest(tickets) t where t.due_at <= clock_timestamp() + ahead) d
+  cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q;
 end
 $$;
 
-comment on function rdq._schedule(rdq.due[]) is 'Writes tickets into rdq.due, and wakes listening runners (NOTIFY rdq_due with the name of the queue).';
+comment on function rdq._schedule(rdq.due[], interval) is 'Writes tickets into rdq.due, and wakes listening runners (NOTIFY rdq_due with the name of the queue).';
 
 create or replace function rdq._death(task_id uuid, queue text, life integer, reason text) returns rdq.dead
 language sql immutable
@@ -189,6 +197,7 @@ comment on function rdq._death(uuid, text, integer, text) is 'A ticket for _bury
 create or replace function rdq._bury(deaths rdq.dead[]) returns void
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 declare
@@ -235,6 +244,7 @@ comment on function rdq._bury(rdq.dead[]) is
 create or replace function rdq._free_keys(task_ids uuid[]) returns void
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 begin
