@@ -123,6 +123,10 @@ begin
     perform rdq._refuse('RD003',
       format('role %s does not exist', coalesce('"' || left(role, 60) || '"', 'null')), 'Create it first, with CREATE ROLE.');
   end if;
+  if role = current_user then
+    perform rdq._refuse('RD002',
+      format('role "%s" owns the schema', role), 'The owner may do everything; name another role.');
+  end if;
 end
 $$;
 

@@ -288,7 +288,7 @@ begin
       elsif jsonb_typeof(value) = 'number' then
         amount := content::double precision;
         if amount between minimum and maximum and (kind = 'number' or amount = trunc(amount)) then
-          return to_jsonb(case kind when 'integer' then trunc(content::numeric) else content::numeric end);
+          return to_jsonb(round(content::numeric, case kind when 'integer' then 0 else 6 end));
         end if;
       end if;
   end case;

@@ -1,7 +1,7 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/roles.psql
-select plan(9);
+select plan(11);
 
 select rdq.create_queue(q.name) from unnest('{a,b}'::text[]) q (name);
 create role rdq_test_team;
@@ -25,6 +25,11 @@ select is(
   length(pg_temp.as_role('rdq_test_both', format('select rdq.submit(%L, ''h'', ''x'')', q.name))), 36,
   'its own and its group''s: ' || q.name)
 from unnest('{a,b}'::text[]) q (name);
+
+-- With a right of its own elsewhere it may call the function, but not for the queues of its group.
+select rdq.grant_access('rdq_test_aloof', 'producer', '{b}');
+select is(pg_temp.as_role('rdq_test_aloof', 'select rdq.submit(''a'', ''h'', ''x'')'), 'RD007', 'what it does not inherit');
+select is(length(pg_temp.as_role('rdq_test_aloof', 'select rdq.submit(''b'', ''h'', ''x'')')), 36, 'what is its own');
 
 -- The user of the session has rights that the role which it took has not.
 create role rdq_test_mailer;

@@ -1,9 +1,9 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/roles.psql
-select plan(21);
+select plan(24);
 
-select rdq.create_queue('payments.eu');
+select rdq.create_queue(q.name) from unnest('{payments.eu,mails}'::text[]) q (name);
 create role rdq_test_app;
 select pg_temp.create_role('admin');
 create role rdq_test_half;
@@ -11,7 +11,7 @@ select rdq.grant_access('rdq_test_half', 'admin', '{payments.*}');
 
 select is(
   pg_temp.as_role('rdq_test_admin', 'select rdq.grant_access(''rdq_test_app'', ''viewer'')'), '', 'an admin grants');
-select is(pg_temp.as_role('rdq_test_app', 'select count(*) from rdq.queues'), '1', 'and it holds');
+select is(pg_temp.as_role('rdq_test_app', 'select count(*) from rdq.queues'), '2', 'and it holds');
 select is(
   pg_temp.as_role('rdq_test_admin', 'select rdq.revoke_access(''rdq_test_app'', ''viewer'')'), '', 'an admin revokes');
 select is(pg_temp.as_role('rdq_test_app', 'select count(*) from rdq.queues'), '42501', 'and it holds');
@@ -25,7 +25,10 @@ from (values
   ('select rdq.create_queue(''mails'')', 'RD007'),
   ('select rdq.alter_queue(''payments.eu'', ''{"max_attempts": 3}'')', ''),
   ('select rdq.drop_queue(''payments.us'')', ''),
-  ('select rdq.submit(''mails'', ''h'', ''x'')', 'RD001')
+  ('select rdq.alter_queue(''mails'', ''{}'')', 'RD007'),
+  ('select rdq.drop_queue(''mails'')', 'RD007'),
+  ('select rdq.pause_queue(''mails'')', 'RD007'),
+  ('select rdq.submit(''mails'', ''h'', ''x'')', 'RD007')
 ) s (statement, answer);
 
 select is(e.code, s.code, s.statement)

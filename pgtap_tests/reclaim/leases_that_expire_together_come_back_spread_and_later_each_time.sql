@@ -5,7 +5,8 @@ select plan(10);
 \ir ../helpers/time.psql
 
 select rdq.create_queue('q', '{"backoff_base": "100 s", "jitter": 0.2, "max_attempts": 3}');
-select count(rdq.submit('q', 'h', 'x')) from generate_series(1, 2000);
+select count(*)
+from rdq.submit_many('q', to_jsonb(array_fill('{"handler": "h", "payload": "x"}'::jsonb, array[2000])));
 
 select count(*) from rdq.claim('{q}', 'tester', 2000);
 select pg_temp.pass('1 hour');

@@ -4,13 +4,15 @@ begin;
 select plan(7);
 
 select rdq.create_queue('q', '{"backoff_base": "100 s", "jitter": 0.2}');
-select count(rdq.submit('q', 'h', 'x')) from generate_series(1, 5000);
+select count(*)
+from rdq.submit_many('q', to_jsonb(array_fill('{"handler": "h", "payload": "x"}'::jsonb, array[5000])));
 create temp table held as select task_id, claim_token from rdq.claim('{q}', 'tester', 5000);
 
 create temp table seen as
 select r.*, clock_timestamp() as seen_at
 from (select array_agg(task_id) as ids, array_agg(claim_token) as tokens from held) h
 cross join lateral rdq.report(h.ids, h.tokens, array_fill('{"class": "TRANSIENT"}'::jsonb, array[5000])) r;
+analyze rdq.due, rdq.attempt, seen;
 
 select is(count(*), 5000::bigint, 'all 5,000 failures are answered')
 from seen
