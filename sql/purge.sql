@@ -141,6 +141,8 @@ comment on function rdq._cancel_in_flight(uuid, text) is 'Takes the claim from w
 create or replace function rdq._purge(task_ids uuid[]) returns bigint
 language plpgsql
 set enable_seqscan = off
+-- Any index but the task's own would have to sort.
+set enable_sort = off
 set jit = off
 as $$
 declare

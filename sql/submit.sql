@@ -373,72 +373,80 @@ set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  ids uuid[] := array(select t.id from unnest(tasks) t);
+  answers uuid[] := array(select t.id from unnest(tasks) t);
+  places bigint[] := array(select generate_subscripts(tasks, 1));
+  ids uuid[];
   taken_keys uuid[];
   fresh bigint[];
+  again bigint[];
 begin
-  if exists (select from unnest(tasks) t where t.dedupe_key is not null) then
-    select j.ids, j.taken_keys into ids, taken_keys from rdq._join_by_key(tasks) j;
-  end if;
-  with given as (
-    select t.*
-    from unnest(ids, tasks) with ordinality as t (joined_id)
-    where t.id = t.joined_id
-  ),
-  inserted as (
-    insert into rdq.task (
-      id, queue, handler, handler_version, payload, content_type, headers, max_attempts, give_up_at, dedupe_key, created_at
+  loop
+    ids := array(select t.id from unnest(tasks) t);
+    if exists (select from unnest(tasks) t where t.dedupe_key is not null) then
+      select j.ids, j.taken_keys into ids, taken_keys from rdq._join_by_key(tasks, errors) j;
+    end if;
+    with given as (
+      select t.*
+      from unnest(ids, tasks) with ordinality as t (joined_id)
+      where t.id = t.joined_id
+    ),
+    inserted as (
+      insert into rdq.task (
+        id, queue, handler, handler_version, payload, content_type, headers, max_attempts, give_up_at, dedupe_key, created_at
+      )
+      select
+        g.id, g.queue, g.handler, g.handler_version, g.payload, g.content_type, g.headers, g.max_attempts, g.give_up_at,
+        g.dedupe_key, g.created_at
+      from given g
+      order by g.id, g.ordinality
+      on conflict on constraint task_pkey do nothing
+      returning task.id
     )
-    select
-      g.id, g.queue, g.handler, g.handler_version, g.payload, g.content_type, g.headers, g.max_attempts, g.give_up_at,
-      g.dedupe_key, g.created_at
-    from given g
-    order by g.id, g.ordinality
-    on conflict on constraint task_pkey do nothing
-    returning task.id
-  )
-  select array_agg(f.ordinality) into fresh
-  from (
-    select distinct on (g.id) g.ordinality
-    from given g
-    join inserted i on i.id = g.id
-    order by g.id, g.ordinality
-  ) f;
+    select array_agg(f.ordinality) into fresh
+    from (
+      select distinct on (g.id) g.ordinality
+      from given g
+      join inserted i on i.id = g.id
+      order by g.id, g.ordinality
+    ) f;
 
-  perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at)::rdq.due))
-  from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
-  join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
-  where t.error is null
-  having count(*) > 0;
+    perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at)::rdq.due))
+    from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+    join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
+    where t.error is null
+    having count(*) > 0;
 
-  perform rdq._conclude(
-    array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
-    array_agg(t.give_up_at),
-    array_agg(t.run_at)
-  )
-  from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
-  join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
-  where t.error is not null
-  having count(*) > 0;
+    perform rdq._conclude(
+      array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
+      array_agg(t.give_up_at),
+      array_agg(t.run_at)
+    )
+    from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+    join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
+    where t.error is not null
+    having count(*) > 0;
 
-  if coalesce(cardinality(fresh), 0) < cardinality(tasks) then
-    return rdq._answer_known(tasks, run_ats, errors, ids, taken_keys, fresh);
-  end if;
-  return ids;
+    for i in 1 .. cardinality(places) loop
+      answers[places[i]] := ids[i];
+    end loop;
+    exit when cardinality(fresh) = cardinality(tasks);
+    again := rdq._known_no_more(tasks, ids, taken_keys, fresh);
+    exit when again = '{}';
+    -- The rest once more, as if it had come a moment later.
+    places := array(select places[a] from unnest(again) a);
+    tasks := array(select tasks[a] from unnest(again) a);
+    run_ats := array(select run_ats[a] from unnest(again) a);
+    errors := array(select errors[a] from unnest(again) a);
+  end loop;
+  return answers;
 end
 $$;
 
 comment on function rdq._admit(rdq.task[], timestamptz[], jsonb[]) is
 'Stores new tasks with their first tickets, or with their handed-over failure as attempt 1; returns for each the id of the task that stands for it.';
 
-create or replace function rdq._answer_known(
-  tasks rdq.task[],
-  run_ats timestamptz[],
-  errors jsonb[],
-  ids uuid[],
-  taken_keys uuid[],
-  fresh bigint[]
-) returns uuid[]
+create or replace function rdq._known_no_more(tasks rdq.task[], ids uuid[], taken_keys uuid[], fresh bigint[])
+returns bigint[]
 language plpgsql
 as $$
 declare
@@ -460,24 +468,27 @@ begin
     except
     select t.id from unnest(tasks) with ordinality t join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
   ));
-  -- One that was known has been purged since, or one whose key was joined has died since (perhaps at once, by
-  -- an error in this very call): then there is a new task after all.
-  if exists (
-    select
-    from unnest(ids, tasks) as t (joined_id)
+  -- One that was known has been purged since, or one whose key was joined has died since, perhaps by its own
+  -- error in this very call.
+  return array(
+    select t.ordinality
+    from unnest(ids, tasks) with ordinality as t (joined_id)
     where (select k.id from rdq.task k where k.id = t.joined_id) is null
       or (t.joined_id <> t.id and (select d.task_id from rdq.dead d where d.task_id = t.joined_id) is not null)
-  ) then
-    return rdq._admit(tasks, run_ats, errors);
-  end if;
-  return ids;
+    order by t.ordinality
+  );
 end
 $$;
 
-comment on function rdq._answer_known(rdq.task[], timestamptz[], jsonb[], uuid[], uuid[], bigint[]) is
-'The ids of a submit of which some tasks were there before; refuses (RD005) an id of another queue.';
+comment on function rdq._known_no_more(rdq.task[], uuid[], uuid[], bigint[]) is
+'Of a submit of which some tasks were there before: the places of those that are not any more. Refuses (RD005) an id of another queue.';
 
-create or replace function rdq._join_by_key(tasks rdq.task[], out ids uuid[], out taken_keys uuid[])
+create or replace function rdq._join_by_key(
+  tasks rdq.task[],
+  errors jsonb[],
+  out ids uuid[],
+  out taken_keys uuid[]
+)
 language plpgsql
 as $$
 declare
@@ -487,24 +498,31 @@ begin
   ids := array(select t.id from unnest(tasks) t);
   -- In the order of the hashes, so that two bulk submits with the same keys wait and do not deadlock.
   for keyed in
-    select t.id, t.queue, h.key_hash, t.ordinality
-    from unnest(tasks) with ordinality t
+    select
+      t.id, t.queue, h.key_hash, t.ordinality,
+      t.error is not null and rdq._classify(
+        t.error ->> 'class', t.error ->> 'type', (select q.error_rules from rdq.queue q where q.queue = t.queue)
+      ) = 'PERMANENT' as dies_at_once
+    from unnest(errors, tasks) with ordinality as t (error)
     cross join lateral (select sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash) h
     where t.dedupe_key is not null
       and (select k.id from rdq.task k where k.id = t.id) is null
     order by h.key_hash, t.ordinality
   loop
-    holder := rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id);
-    if holder is null then
-      taken_keys := taken_keys || keyed.id;
+    if keyed.dies_at_once then
+      holder := (select d.task_id from rdq.dedupe d where d.queue = keyed.queue and d.key_hash = keyed.key_hash);
     else
-      ids[keyed.ordinality] := holder;
+      holder := rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id);
+      if holder is null then
+        taken_keys := taken_keys || keyed.id;
+      end if;
     end if;
+    ids[keyed.ordinality] := coalesce(holder, keyed.id);
   end loop;
 end
 $$;
 
-comment on function rdq._join_by_key(rdq.task[]) is
+comment on function rdq._join_by_key(rdq.task[], jsonb[]) is
 'For each task the id of the live one that has its dedupe key, or its own; and the ids for which the key was free and is taken now.';
 
 create or replace function rdq._hold_key(queue text, key_hash bytea, task_id uuid) returns uuid

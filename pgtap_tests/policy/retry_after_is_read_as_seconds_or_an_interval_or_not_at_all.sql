@@ -1,6 +1,6 @@
 -- What a report's retry_after asks for: a table of values. Garbage asks for nothing, and nothing raises.
 begin;
-select plan(31);
+select plan(32);
 
 select is(
   rdq._capped_retry_after(rdq._parse_retry_after(v.given::jsonb), '1 hour'), v.wait::interval,
@@ -29,6 +29,7 @@ from (
     ('"-170000000 years"', '0'),
     ('9999999999', '1 day'),
     ('99999999999999999999', '1 day'),
+    ('"99999999999999999999"', '1 day'),
     ('1e300', '1 day'),
     ('-1e300', '0'),
     -- Garbage.
