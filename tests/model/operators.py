@@ -1,0 +1,149 @@
+"""What operators do."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from tests.model.model import DAY, Attempt, Task, Window
+from tests.model.world import MINUTE, PICK, QUEUES, World
+
+QUEUE = st.sampled_from(list(QUEUES))
+REASON = st.sampled_from([None, None, "PERMANENT", "EXHAUSTED", "CANCELLED"])
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_attempts": st.integers(1, 4),
+        "ambiguous_attempts": st.integers(1, 3),
+        "vanish_limit": st.integers(1, 3),
+        "max_releases": st.integers(0, 2),
+        "keep_dead": st.sampled_from([None, 2 * DAY]),
+        "paused": st.sampled_from([False, False, True]),
+    },
+)
+REDRIVE = "select * from rdq.redrive(%s, give_up_at => %s)"
+REDRIVE_WHERE = """
+select matched, sent, skipped
+from rdq.redrive_where(%s, dead_reason => %s, spread => %s, dry_run => %s)
+"""
+PURGE_WHERE = "select * from rdq.purge_where(%s, dead_reason => %s, max_tasks => %s, dry_run => %s)"
+
+
+class Operators(World):
+    @rule(
+        pick=PICK,
+        status=st.sampled_from(["PENDING", "IN_FLIGHT", "DEAD", "SUCCEEDED"]),
+        purge=st.sampled_from([False, False, True]),
+    )
+    def act_on_one(self, pick: int, status: str, purge: bool) -> None:
+        act = self.purge if purge else self.cancel
+        act(self.a_task(pick, status))
+
+    def cancel(self, task_id: UUID) -> None:
+        task = self.model.tasks.get(task_id)
+        query = "select rdq.cancel(%s, 'test')"
+        if task is None or not task.live:
+            assert self.database.refusal(query, task_id) == ("RD004" if task else "RD003")
+            return
+        _, now = self.database.timed(query, task_id)
+        if task.status == "IN_FLIGHT":
+            task.attempts.append(Attempt(task.life, "RELEASED", token=task.token))
+        task.bury("CANCELLED", now)
+
+    @rule(pick=PICK, give_up_in=st.sampled_from([None, None, 5 * MINUTE]))
+    def redrive(self, pick: int, give_up_in: timedelta | None) -> None:
+        task_id = self.a_task(pick, "DEAD")
+        task = self.model.tasks.get(task_id)
+        start = self.database.now()
+        give_up = Window(start, start) + give_up_in if give_up_in else None
+        parameters = (task_id, give_up and give_up.low)
+        if task is None or task.status != "DEAD":
+            refusal = self.database.refusal(REDRIVE, *parameters)
+            assert refusal == ("RD004" if task else "RD003")
+        elif self.model.holder(task.queue, task.key):
+            assert self.database.refusal(REDRIVE, *parameters) == "RD008"
+        else:
+            [(status, due_at, life)], now = self.database.timed(REDRIVE, *parameters)
+            self.live_again(task, now, give_up)
+            assert (status, life) == ("PENDING", task.life)
+            assert now.low <= due_at <= now.high
+
+    def purge(self, task_id: UUID) -> None:
+        task = self.model.tasks.get(task_id)
+        query = "select rdq.purge(%s)"
+        if task is None or task.live:
+            assert self.database.refusal(query, task_id) == ("RD004" if task else "RD003")
+            return
+        self.database.rows(query, task_id)
+        del self.model.tasks[task_id]
+
+    @rule(
+        queue=QUEUE,
+        reason=REASON,
+        dry_run=st.booleans(),
+        spread=st.sampled_from([None, 10 * MINUTE]),
+        purge=st.sampled_from([0, 0, 0, 1, 2]),
+    )
+    def act_on_many(
+        self, queue: str, reason: str | None, dry_run: bool, spread: timedelta | None, purge: int
+    ) -> None:
+        dead = self.model.with_status("DEAD", [queue])
+        matching = [task for task in dead if reason in (None, task.dead_reason)]
+        if purge:
+            self.purge_where(matching, queue, reason, purge, dry_run)
+        else:
+            self.redrive_where(matching, queue, reason, spread, dry_run)
+
+    def redrive_where(
+        self,
+        matching: list[Task],
+        queue: str,
+        reason: str | None,
+        spread: timedelta | None,
+        dry_run: bool,
+    ) -> None:
+        [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, spread, dry_run)
+        if dry_run:
+            assert counts == (len(matching), 0, 0)
+            return
+        seen = self.database.seen()
+        sent = [task for task in matching if seen[task.id].status == "PENDING"]
+        for task in matching:
+            if task not in sent:
+                # A live task has its key, or another one of them had it first.
+                twins = [t for t in sent if t.key == task.key]
+                assert task.key
+                assert twins or self.model.holder(queue, task.key)
+        for task in sent:
+            assert not self.model.holder(queue, task.key)
+            self.live_again(task, now.widened(timedelta(), spread or timedelta()))
+        assert counts == (len(matching), len(sent), len(matching) - len(sent))
+
+    def live_again(self, task: Task, start: Window, give_up: Window | None = None) -> None:
+        task.life += 1
+        task.wait(start)
+        task.give_up = give_up or (start + task.span if task.span else None)
+
+    def purge_where(
+        self, matching: list[Task], queue: str, reason: str | None, limit: int, dry_run: bool
+    ) -> None:
+        oldest = sorted(matching, key=lambda task: (task.ended and task.ended.low, task.id))
+        purged = [] if dry_run else oldest[:limit]
+        counts = self.database.rows(PURGE_WHERE, queue, reason, limit, dry_run)
+        for task in purged:
+            del self.model.tasks[task.id]
+        assert counts == [(len(purged), len(matching) - len(purged))]
+
+    @rule(queue=QUEUE, changes=CHANGES)
+    def alter_queue(self, queue: str, changes: dict[str, Any]) -> None:
+        stored = {key: value for key, value in changes.items() if key != "paused"}
+        if keep := stored.get("keep_dead"):
+            stored["keep_dead"] = keep.total_seconds()
+        self.database.configure(queue, stored)
+        if "paused" in changes:
+            call = "pause" if changes["paused"] else "resume"
+            self.database.rows(f"select rdq.{call}_queue(%s)", queue)
+        self.model.queues[queue] = replace(self.model.queues[queue], **changes)
