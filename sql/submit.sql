@@ -40,7 +40,7 @@ end
 $$;
 
 comment on function rdq.submit(text, text, bytea, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
-'Submits one task and returns its id. run_at is the earliest start; give_up_at the deadline (default: the queue''s give_up_after); error the failure that brought the work here: {"type", "message", "stack", "class", "at", "detail"}, which becomes attempt 1 and spends nothing. Delivery is at least once: handlers must be idempotent. Errors: RD001, RD002, RD005, RD006, RD007.';
+'Submits one task and returns its id. run_at is the earliest start; give_up_at the deadline (default: the queue''s give_up_after); error the failure that brought the work here: {"type", "message", "stack", "class", "at", "detail", "retry_after"}, which becomes attempt 1 and spends nothing. Delivery is at least once: handlers must be idempotent. Errors: RD001, RD002, RD005, RD006, RD007.';
 
 create or replace function rdq.submit(
   queue text,
@@ -419,7 +419,10 @@ begin
     perform rdq._conclude(
       array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
       array_agg(t.give_up_at),
-      array_agg(t.run_at)
+      array_agg(greatest(t.run_at, moment + rdq._capped_retry_after(
+        rdq._parse_retry_after(t.error -> 'retry_after'),
+        (select q.backoff_cap from rdq.queue q where q.queue = t.queue)
+      )))
     )
     from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
     join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
