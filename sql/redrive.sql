@@ -252,11 +252,7 @@ begin
   cross join lateral (
     select d.ctid as ticket from rdq.dead d where d.task_id = g.task_id limit 1 for update
   ) d;
-  select coalesce(array_agg(t.id), '{}') into blocked
-  from rdq.task t
-  where t.id = any (locked)
-    and t.dedupe_key is not null
-    and not rdq._try_key(t.queue, sha256(convert_to(t.dedupe_key, 'UTF8')), t.id);
+  blocked := rdq._blocked_by_key(locked);
   with moved as (
     delete from rdq.dead d
     using unnest(tickets, locked, starts) as h (ticket, task_id, start_at)
@@ -284,20 +280,37 @@ $$;
 comment on function rdq._redrive(uuid[], timestamptz[], timestamptz) is
 'Moves those of the tasks that are dead to rdq.due, a life on; the one place that does. A null due_at: it stays dead because a live task has its dedupe key. A task that is not dead is not returned.';
 
-create or replace function rdq._try_key(queue text, key_hash bytea, task_id uuid) returns boolean
+create or replace function rdq._blocked_by_key(task_ids uuid[]) returns uuid[]
 language plpgsql
 -- A submit of the same key that has not committed may wait for locks of ours: give way long before the
 -- deadlock check would choose one of us.
 set lock_timeout = '200ms'
 as $$
+declare
+  keyed record;
+  blocked uuid[] := '{}';
 begin
-  return rdq._hold_key(queue, key_hash, task_id) is null;
-exception when lock_not_available or deadlock_detected then
-  return false;
+  for keyed in
+    select t.id, t.queue, sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash
+    from rdq.task t
+    where t.id = any (task_ids) and t.dedupe_key is not null
+  loop
+    begin
+      if rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id) is not null then
+        blocked := blocked || keyed.id;
+      end if;
+    exception when lock_not_available or deadlock_detected then
+      blocked := blocked || keyed.id;
+      -- Once is enough: the producer of one key is probably the producer of the next.
+      perform set_config('lock_timeout', '1ms', true);
+    end;
+  end loop;
+  return blocked;
 end
 $$;
 
-comment on function rdq._try_key(text, bytea, uuid) is 'Takes a dedupe key for a task unless another has it or is about to.';
+comment on function rdq._blocked_by_key(uuid[]) is
+'Takes the dedupe keys of tasks, and returns those tasks whose key another one has or is about to have.';
 
 create or replace function rdq._new_redrive(filter jsonb, spread interval, per_second double precision, reason text)
 returns rdq.redrive_run

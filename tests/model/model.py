@@ -95,8 +95,8 @@ class Task:
     expires: Window | None = None
     ended: Window | None = None
     dead_reason: str | None = None
-    perhaps_too_late: bool = False
-    """The next attempt may be after the deadline or not: the dice of the jitter know."""
+    perhaps_too_late: Window | None = None
+    """When it was decided whether the next attempt is past the deadline: only the dice know."""
 
     @property
     def live(self) -> bool:
@@ -169,9 +169,9 @@ class Task:
         elif self.give_up and due.low > self.give_up.high:
             self.bury("DEADLINE", now)
         else:
-            too_late = self.give_up is not None and due.high > self.give_up.low
             self.wait(due)
-            self.perhaps_too_late = too_late
+            if self.give_up and due.high > self.give_up.low:
+                self.perhaps_too_late = now
 
     def note_late(self, token: UUID, outcome: str) -> None:
         """Note on the attempt of a lost claim what its holder reported; the first report stays."""
@@ -195,7 +195,7 @@ class Task:
 
     def _let_go(self) -> None:
         self.due = self.token = self.expires = self.ended = self.dead_reason = None
-        self.perhaps_too_late = False
+        self.perhaps_too_late = None
 
 
 class Model:

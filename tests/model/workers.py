@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import rule
 from psycopg.types.json import Jsonb
 
 from tests.model.database import Claim
 from tests.model.model import DAY, Attempt, Task, Window
-from tests.model.world import MINUTE, PICK, QUEUES, World
+from tests.model.world import MINUTE, PICK, QUEUES, World, chosen
 
 CHOSEN = st.sampled_from([["exact"], ["spread"], ["exact", "spread"]])
 CLASSES = st.sampled_from(["TRANSIENT", "TRANSIENT", "TRANSIENT", "PERMANENT", "AMBIGUOUS", None])
@@ -19,7 +19,6 @@ FAILURES = st.fixed_dictionaries(
     {"class": CLASSES},
     optional={"retry_after": st.sampled_from([0, 90, 10**12, "nonsense", None])},
 )
-SOME_CLAIMS = precondition(lambda world: world.claims)
 CLAIM = """
 select task_id, claim_token, attempt_no, attempt_count, redrive_count
 from rdq.claim(%s, 'worker', %s)
@@ -67,6 +66,18 @@ class Workers(World):
         self.claims += claims
         return claims
 
+    def some_claims(self, picks: list[int]) -> list[Claim]:
+        """Choose claims, most of the time such as still hold their task; make some if none does."""
+        if not self.held():
+            self.wait_until_due(list(QUEUES))
+            self.claim(list(QUEUES), len(picks))
+            self.each_task_is_as_the_model_says()
+        held = self.held()
+        return [chosen(held, self.claims, pick) for pick in picks if self.claims]
+
+    def held(self) -> list[Claim]:
+        return [claim for claim in self.claims if self.model.held(*claim)]
+
     def wait_until_due(self, queues: list[str]) -> None:
         """Let time pass until one of the tasks that wait is due."""
         due = [t.due.high for t in self.model.with_status("PENDING", queues) if t.due]
@@ -95,13 +106,13 @@ class Workers(World):
                 assert len(chosen) >= min(len(tasks), max_tasks // len(ready)), queue
         assert {task.id for tasks in runnable.values() for task in tasks} >= set(taken)
 
-    @SOME_CLAIMS
     @rule(batch=st.lists(st.tuples(PICK, st.none() | FAILURES), min_size=1, max_size=6))
     def report_any(self, batch: list[tuple[int, dict[str, Any] | None]]) -> None:
-        reports = [(self.a_claim(pick), failure) for pick, failure in batch]
+        claims = self.some_claims([pick for pick, _ in batch])
+        reports = [(c, failure) for c, (_, failure) in zip(claims, batch, strict=False)]
         if len(reports) > 1:
             self.report(reports)
-        else:
+        elif reports:
             self.report_one(*reports[0])
 
     def report_one(self, claim: Claim, failure: dict[str, Any] | None) -> None:
@@ -125,14 +136,13 @@ class Workers(World):
         for answer in answers:
             self.check_answer(*answer)
 
-    @SOME_CLAIMS
     @rule(
         picks=st.lists(PICK, min_size=1, max_size=4),
         delay=st.sampled_from([0, 120, 10**9, None, None]),
         lease=st.sampled_from([None, 10 * MINUTE]),
     )
     def release_or_keep(self, picks: list[int], delay: int | None, lease: timedelta | None) -> None:
-        batch = [self.a_claim(pick) for pick in picks]
+        batch = self.some_claims(picks)
         if delay is None:
             self.heartbeat(batch, lease)
         else:

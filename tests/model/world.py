@@ -90,10 +90,8 @@ class World(RuleBasedStateMachine):
     def settle(self, task: Task, status: str | None) -> None:
         """Learn from the database what the dice of the jitter said about the deadline."""
         if task.perhaps_too_late and status == "DEAD":
-            assert task.due
-            task.bury("DEADLINE", task.due)
-            task.ended = None
-        task.perhaps_too_late = False
+            task.bury("DEADLINE", task.perhaps_too_late)
+        task.perhaps_too_late = None
 
     def check_answer(
         self,
@@ -155,11 +153,6 @@ class World(RuleBasedStateMachine):
             not_before = now + min(timedelta(seconds=min(asked, 1e9)), RETRY_AFTER_CAP)
         attempt = Attempt(task.life, "FAILED", failure.get("class") or "AMBIGUOUS")
         task.conclude(attempt, settings, now, not_before)
-
-    def a_claim(self, pick: int) -> Claim:
-        """Choose a claim, most of the time one that still holds its task."""
-        held = [claim for claim in self.claims if self.model.held(*claim)]
-        return chosen(held, self.claims, pick)
 
     def a_task(self, pick: int, status: str) -> UUID:
         """Choose a task, most of the time one with this status."""

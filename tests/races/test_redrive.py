@@ -172,6 +172,17 @@ def test_a_bulk_redrive_gives_way_to_a_producer_that_is_submitting_the_same_key(
     assert second.redrive(blocked) == "PENDING"
 
 
+def test_a_bulk_redrive_waits_once_for_a_producer_of_many_of_its_keys(
+    first: Session, second: Session
+) -> None:
+    tasks = [{"dedupe_key": f"key {number}"} for number in range(100)]
+    first.bury(*first.submit_many(tasks))
+    second.execute("set statement_timeout = '5s'")
+    with first.transaction():
+        first.submit_many(tasks)
+        assert second.redrive_where() == (0, 100)
+
+
 def test_a_bulk_redrive_does_not_deadlock_with_a_producer_of_two_of_its_keys(
     first: Session, second: Session, open_session: OpenSession
 ) -> None:
