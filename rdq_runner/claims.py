@@ -1,22 +1,26 @@
 """Claims what is due, never more than there are free slots: nothing waits while its lease runs."""
 
 import logging
+import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 import psycopg
 
-from rdq_runner.handlers import Handlers
+from rdq_runner.executor import Finish, Routes
 from rdq_runner.leases import Lease, Leases
+from rdq_runner.limits import Limits
 from rdq_runner.logs import say
 from rdq_runner.loop import Loop
-from rdq_runner.outcomes import Outcome, Release
+from rdq_runner.metrics import Metrics
+from rdq_runner.outcomes import Release
 from rdq_runner.sessions import Database, Session, is_outage
-from rdq_runner.slots import Slots
 from rdq_runner.sql import Functions
 
 KNOWN_SCHEMA: Final = "0.1"
@@ -24,6 +28,8 @@ KNOWN_SCHEMA: Final = "0.1"
 TICK_SECONDS: Final = 5.0
 # Where something is due that a claim does not give, as when another session is just taking it.
 LEAST_PAUSE_SECONDS: Final = 0.1
+# How often to ask about handlers that are unknown.
+NEWS_SECONDS: Final = 1.0
 # While results pile up, how often to look whether they still do.
 BACKLOG_PAUSE_SECONDS: Final = 0.2
 UNROUTABLE_DELAY_SECONDS: Final = 60.0
@@ -36,15 +42,41 @@ class SchemaError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to claim, and how much of it."""
+    """What to claim, and how much of it.
+
+    :param bounds: how many tasks of a queue may run at once, where that is less than all.
+    """
 
     queues: Sequence[str] | None
+    bounds: Mapping[str, int]
     runner: str
     code_version: str | None
     concurrency: int
     lease: timedelta | None
     poll_seconds: float
     max_unreported: int
+
+    def __post_init__(self) -> None:
+        for queue, bound in self.bounds.items():
+            if bound < 1:
+                raise ValueError(f"queue {queue!r} may run {bound} tasks at once: give at least 1")
+
+    def rooms(self, running: Counter[str]) -> list[tuple[Sequence[str] | None, int]]:
+        """Return which queues to claim from together, and how many of their tasks have room.
+
+        :param running: how many tasks of each queue run.
+        """
+        if not self.bounds:
+            return [(self.queues, self.concurrency)]
+        rooms: list[tuple[Sequence[str] | None, int]] = [
+            ([queue], bound - running[queue])
+            for queue, bound in self.bounds.items()
+            if bound > running[queue]
+        ]
+        if unbounded := [queue for queue in self.queues or () if queue not in self.bounds]:
+            rooms.append((unbounded, self.concurrency))
+        random.shuffle(rooms)  # so that none always finds the slots taken by another
+        return rooms
 
 
 class Claims(Loop):
@@ -53,39 +85,48 @@ class Claims(Loop):
     An error at the very first claim that no waiting mends, such as a queue that does not exist,
     ends the runner: somebody made a mistake in starting it. After that no error does.
 
-    :param finish: takes the outcome of an attempt.
+    :param refresh: is called before the first claim and with every tick: for what the database
+        says about how to run tasks.
     """
 
     def __init__(
         self,
         database: Database,
         plan: Plan,
-        handlers: Handlers,
+        routes: Routes,
+        limits: Limits,
         leases: Leases,
-        slots: Slots,
+        metrics: Metrics,
         *,
-        finish: Callable[[Lease, Outcome], None],
+        finish: Finish,
         claimed: Callable[[], None],
+        refresh: Callable[[Functions], None],
     ) -> None:
         super().__init__(Session(database, "claims", check_schema))
         self._plan = plan
-        self._handlers = handlers
+        self._routes = routes
+        self._limits = limits
         self._leases = leases
-        self._slots = slots
+        self._metrics = metrics
         self._finish = finish
         self._claimed = claimed
+        self._refresh = refresh
         self._worked = False
         self._tick_at = 0.0
+        self._news_at = 0.0
         self._said: dict[str, float] = {}
 
     def step(self, rdq: Functions) -> float:
         """Claim for the free slots; return when there may be more to claim."""
+        if not self._worked:
+            self._refresh(rdq)
         pause = self._claim(rdq)
         now = time.monotonic()
         if now >= self._tick_at:
             # Before the call: a tick that fails does not come again at once.
             self._tick_at = now + TICK_SECONDS * random.uniform(0.8, 1.2)
             rdq.tick()
+            self._refresh(rdq)
         return min(pause, self._tick_at - now)
 
     def failed(self, error: psycopg.Error) -> float:
@@ -98,32 +139,65 @@ class Claims(Loop):
         plan = self._plan
         if len(self._leases.finished()) >= plan.max_unreported:
             return BACKLOG_PAUSE_SECONDS
-        free = plan.concurrency - len(self._leases.running())
-        if free <= 0:
-            return plan.poll_seconds  # a slot that becomes free wakes us
-        asked_at = time.monotonic()
-        claims = rdq.claim(plan.queues, plan.runner, free, plan.lease, plan.code_version)
-        self._worked = True
-        for claim in claims:
-            self._begin(self._leases.take(claim, asked_at))
-        if claims:
-            self._claimed()
+        running = self._leases.running()
+        free = plan.concurrency - len(running)
+        rooms = plan.rooms(Counter(lease.claim.queue for lease in running)) if free > 0 else []
+        claimed = 0
+        asked: list[Sequence[str] | None] = []
+        for queues, room in rooms:
+            for part in self._limits.apart(queues):
+                most = min(room, free - claimed, self._limits.room(part, self._leases.running()))
+                if most > 0:
+                    asked.append(part)
+                    claimed += self._claim_from(rdq, part, int(most))
+        if claimed:
             return 0
-        due_in = rdq.seconds_until_due(plan.queues)
+        # Nothing waits for a queue without room: a slot that becomes free wakes us.
+        due_in = min(map(rdq.seconds_until_due, asked), default=math.inf)
         return min(max(due_in, LEAST_PAUSE_SECONDS), plan.poll_seconds)
 
+    def _claim_from(self, rdq: Functions, queues: Sequence[str] | None, most: int) -> int:
+        """Claim and begin what is due in queues; return how many tasks that are."""
+        plan = self._plan
+        asked_at = time.monotonic()
+        claims = rdq.claim(queues, plan.runner, most, plan.lease, plan.code_version)
+        self._worked = True
+        leases = [self._leases.take(claim, asked_at) for claim in claims]
+        self._look_for_news(rdq, leases)
+        for lease in leases:
+            self._begin(lease)
+        if claims:
+            self._claimed()
+        return len(claims)
+
+    def _look_for_news(self, rdq: Functions, leases: list[Lease]) -> None:
+        """Refresh where a handler is unknown: it may be an endpoint that is just registered."""
+        now = time.monotonic()
+        if now < self._news_at or all(
+            self._routes.find(lease.claim.queue, lease.claim.handler) for lease in leases
+        ):
+            return
+        self._news_at = now + NEWS_SECONDS
+        # The tasks are ours already, so an outage must not keep them from what is known.
+        with suppress(psycopg.Error):
+            self._refresh(rdq)
+
     def _begin(self, lease: Lease) -> None:
+        self._metrics.claimed(lease)
         name = lease.claim.handler
-        handler = self._handlers.get(name)
+        executor = self._routes.find(lease.claim.queue, name)
         if self.stopping.is_set():
             self._finish(lease, Release("shutdown"))
-        elif handler is None:
+        elif executor is None:
             self._say_unroutable(lease)
             delay = UNROUTABLE_DELAY_SECONDS * random.uniform(0.8, 1.2)
             self._finish(lease, Release(f"no handler {name!r} in this runner", delay))
+        elif not self._limits.admit(lease, self._leases.running()):
+            # It happens where the handler is met for the first time in a queue.
+            self._finish(lease, Release(f"no room for more of handler {name!r} in this runner"))
         else:
             say(logging.INFO, "attempt begins", **lease.labels)
-            self._slots.run(handler, lease)
+            executor.run(lease)
 
     def _say_unroutable(self, lease: Lease) -> None:
         now = time.monotonic()

@@ -3,31 +3,34 @@
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 import psycopg
 
-from rdq_runner import handlers, logs
-from rdq_runner.claims import SchemaError
+from rdq_runner import changes, logs
+from rdq_runner.claims import SchemaError, check_schema
+from rdq_runner.configuration import Configuration, ConfigurationError
+from rdq_runner.handlers import Handlers, HandlersError, load
 from rdq_runner.migrate import MigrationError, migrate
+from rdq_runner.options import connection_options, option, queue_and_bound, warn_of_slips
+from rdq_runner.overdue import TooManyOverdue
 from rdq_runner.runner import Runner
+from rdq_runner.sql import Functions
 
-_dsn = click.option(
-    "--dsn",
-    envvar="RDQ_DSN",
-    default="",
-    help="Connection string or URI (or RDQ_DSN); the rest comes from libpq's environment.",
-)
+# Of ``apply --dry-run``. Click's own is 2, for what is not a command; 1 is any other trouble.
+EXIT_WOULD_CHANGE: Final = 3
 
 
 @click.group()
 @click.version_option(package_name="rdq-runner")
 def main() -> None:
     """Run rdq: retries and dead letters in PostgreSQL."""
+    warn_of_slips(list(main.commands.values()))
 
 
 @main.command("migrate")
-@_dsn
+@connection_options
 @click.option(
     "--lock-timeout",
     type=click.FloatRange(min=0),
@@ -35,8 +38,11 @@ def main() -> None:
     show_default=True,
     help="Seconds to wait for another session's lock.",
 )
-def _migrate(dsn: str, lock_timeout: float) -> None:
-    """Install the schema rdq, or bring it up to date."""
+def _migrate(config: Configuration | None, dsn: str, lock_timeout: float) -> None:
+    """Install the schema rdq, or bring it up to date.
+
+    Not through a pooler that lends a server for one transaction: a lock is the session's.
+    """
     try:
         result = migrate(dsn, lock_timeout_seconds=lock_timeout, report=click.echo)
     except (MigrationError, psycopg.Error) as error:
@@ -44,62 +50,131 @@ def _migrate(dsn: str, lock_timeout: float) -> None:
     click.echo(result)
 
 
+@main.command("apply")
+@connection_options
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+def _apply(config: Configuration | None, dsn: str, dry_run: bool) -> None:
+    """Make the queues and endpoints those of the file.
+
+    What it changes is shown first. With --dry-run the exit status is 0 if there is nothing to
+    change, and 3 if there is.
+    """
+    if config is None:
+        raise click.UsageError("give the file: --config rdq.toml")
+    try:
+        with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+            check_schema(Functions(connection))
+            found = changes.apply(connection, config, dry_run=dry_run, show=click.echo)
+    except (ConfigurationError, SchemaError, psycopg.Error) as error:
+        raise click.ClickException(str(error)) from error
+    if not found.made:
+        click.echo("nothing to change")
+    elif dry_run:
+        click.echo(f"{len(found.made)} would be changed; nothing was")
+        raise SystemExit(EXIT_WOULD_CHANGE)
+    else:
+        click.echo(f"{len(found.made)} changed")
+
+
 @main.command("run")
-@_dsn
-@click.option(
-    "--queue", "queues", multiple=True, required=True, help="Queue to work on; repeatable."
-)
-@click.option(
-    "--handlers",
-    "source",
+@connection_options
+@option(
+    "--queue",
+    "RDQ_QUEUES",
+    param="queues",
+    type=queue_and_bound,
+    metavar="QUEUE[=N]",
+    multiple=True,
     required=True,
-    help="Module of the handlers: package.module[:attribute].",
+    help="Queue to work on, and how many of its tasks may run at once; repeatable.",
 )
-@click.option(
+@option(
+    "--handlers",
+    "RDQ_HANDLERS",
+    help="Module of the handlers: package.module[:attribute].  [default: none, only endpoints]",
+)
+@option(
     "--concurrency",
+    "RDQ_CONCURRENCY",
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Handlers that run at once.",
+    help="Handlers that run at once, of all queues.",
 )
-@click.option("--name", help="Of this runner in the history.  [default: host and process id]")
-@click.option(
-    "--code-version",
-    envvar="RDQ_CODE_VERSION",
-    help="Kept with each attempt (or RDQ_CODE_VERSION).",
-)
-@click.option(
+@option("--name", "RDQ_NAME", help="Of this runner in the history.  [default: host and process id]")
+@option("--code-version", "RDQ_CODE_VERSION", help="Kept with each attempt.")
+@option(
     "--lease",
+    "RDQ_LEASE",
     type=click.FloatRange(min=0.1, max=2_592_000),
     help="Seconds until a silent runner's tasks are taken from it.  [default: the queue's]",
 )
-@click.option(
+@option(
     "--poll-interval",
+    "RDQ_POLL_INTERVAL",
     type=click.FloatRange(min=0.05, max=3600),
     default=5.0,
     show_default=True,
     help="Seconds after which to look for work that nothing announced.",
 )
-@click.option(
+@option(
     "--grace",
+    "RDQ_GRACE",
     type=click.FloatRange(min=0),
     default=30.0,
     show_default=True,
     help="Seconds that handlers have to end at shutdown.",
 )
-@click.option(
-    "--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True
+@option(
+    "--max-unreported",
+    "RDQ_MAX_UNREPORTED",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Claim no more with so many outcomes that the database does not have yet.",
+)
+@option(
+    "--allow-destination",
+    "RDQ_ALLOW_DESTINATIONS",
+    param="allow_destinations",
+    multiple=True,
+    help="Network, address or host that endpoints may be at, besides the public internet.",
+)
+@option(
+    "--metrics-port",
+    "RDQ_METRICS_PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve /metrics, /healthz and /readyz there; 0 takes a free port.  [default: nowhere]",
+)
+@option(
+    "--metrics-address",
+    "RDQ_METRICS_ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to serve them on.",
+)
+@option(
+    "--log-format",
+    "RDQ_LOG_FORMAT",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
 )
 def _run(
+    config: Configuration | None,
     dsn: str,
-    queues: tuple[str, ...],
-    source: str,
+    queues: tuple[tuple[str, int | None], ...],
+    handlers: str | None,
     concurrency: int,
     name: str | None,
     code_version: str | None,
     lease: float | None,
     poll_interval: float,
     grace: float,
+    max_unreported: int,
+    allow_destinations: tuple[str, ...],
+    metrics_port: int | None,
+    metrics_address: str,
     log_format: logs.LogFormat,
 ) -> None:
     """Run the tasks of some queues.
@@ -111,22 +186,30 @@ def _run(
     # Like ``python -m``: the handlers of a project are found from its folder.
     sys.path.insert(0, str(Path.cwd()))
     try:
+        registered = load(handlers) if handlers else Handlers()
+    except HandlersError as error:
+        raise click.ClickException(str(error)) from error
+    try:
         runner = Runner(
             dsn,
-            queues=queues,
-            handlers=handlers.load(source),
+            queues=dict(queues),
+            handlers=registered,
             concurrency=concurrency,
             name=name,
             code_version=code_version,
             lease=lease,
             poll_interval=poll_interval,
             grace=grace,
+            max_unreported=max_unreported,
+            allow_destinations=allow_destinations,
+            metrics_port=metrics_port,
+            metrics_address=metrics_address,
         )
-    except (handlers.HandlersError, psycopg.Error) as error:
+    except (HandlersError, ValueError, psycopg.Error) as error:
         raise click.ClickException(str(error)) from error
     try:
         runner.run()
-    except (SchemaError, psycopg.Error) as error:
+    except (SchemaError, TooManyOverdue, psycopg.Error, OSError) as error:
         raise click.ClickException(str(error)) from error
     finally:
         if runner.interrupted:

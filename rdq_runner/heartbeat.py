@@ -5,6 +5,7 @@ Only code that keeps the interpreter's lock without a pause could, as a C extens
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import psycopg
@@ -21,10 +22,19 @@ class Heartbeat(Loop):
 
     It goes on renewing those too: the token decides whether a lease is held, and asking costs
     nothing.
+
+    :param lost: is told of each lease that was lost while its handler ran.
     """
 
-    def __init__(self, session: Session, leases: Leases, lease: timedelta | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        leases: Leases,
+        lease: timedelta | None,
+        lost: Callable[[Lease], None],
+    ) -> None:
         super().__init__(session)
+        self._lost = lost
         self._leases = leases
         self._lease = lease
 
@@ -39,7 +49,7 @@ class Heartbeat(Loop):
                 if lease.claim.task_id in kept:
                     lease.renewed_at = now
                 else:
-                    _cancel(lease, "lease lost")
+                    self._cancel(lease, "lease lost")
         return min((lease.beat_at - now for lease in leases), default=None)
 
     def failed(self, error: psycopg.Error) -> float:
@@ -48,13 +58,13 @@ class Heartbeat(Loop):
         now = time.monotonic()
         for lease in leases:
             if lease.expires_at <= now:
-                _cancel(lease, "lease ended unrenewed")
+                self._cancel(lease, "lease ended unrenewed")
         # A short lease does not wait out a long pause.
         return min([self.session.pause, *(lease.claim.lease_seconds / 3 for lease in leases)])
 
-
-def _cancel(lease: Lease, event: str) -> None:
-    # Once; and an attempt that has ended is about to be reported, or was while we asked.
-    if lease.outcome is None and not lease.task.cancelled:
-        lease.cancel()
-        say(logging.WARNING, event, **lease.labels)
+    def _cancel(self, lease: Lease, event: str) -> None:
+        # Once; and an attempt that has ended is about to be reported, or was while we asked.
+        if lease.outcome is None and not lease.task.cancelled:
+            lease.cancel()
+            self._lost(lease)
+            say(logging.WARNING, event, **lease.labels)

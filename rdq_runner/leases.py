@@ -12,7 +12,7 @@ from itertools import islice
 from uuid import UUID
 
 from rdq_runner.outcomes import Outcome
-from rdq_runner.sql import Claim
+from rdq_runner.rows import Claim
 from rdq_runner.task import Task
 
 

@@ -1,36 +1,95 @@
-"""Hears from the database that something is due, so that a poll need not find it."""
+"""Hears from the database that something is due, so that a poll need not find it; or is dead.
 
+Behind a pooler that lends a server process for one transaction, as PgBouncer's transaction mode
+does, LISTEN is taken and nothing is ever heard. A probe finds that out; it is said once, and the
+runner polls alone.
+"""
+
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Final
+from uuid import uuid4
 
+import psycopg
+
+from rdq_runner.logs import say
 from rdq_runner.loop import Loop
 from rdq_runner.sessions import Database, Session
 from rdq_runner.sql import Functions
 
 # How long a stop may go unnoticed; a notice itself is heard at once.
 LISTEN_SECONDS: Final = 0.5
+# How long a probe may be on its way: so many times LISTEN_SECONDS.
+PROBE_ROUNDS: Final = 6
+# One who hears nothing looks whether that is still so: the pooler may be gone.
+DEAF_SECONDS: Final = 3600.0
 
 
 class Listener(Loop):
     """Calls `due` when something in the queues is due, and whenever it has begun to listen anew.
 
     Listening comes first and the poll that `due` causes after it, so nothing slips between them.
+
+    :param died: is told of dead letters that this runner's sessions made, with the notice and the
+        session's purpose. It is this session that listens, because it always reads: one that did
+        not would fill the server's queue of notices.
     """
 
     def __init__(
-        self, database: Database, queues: Sequence[str] | None, due: Callable[[], None]
+        self,
+        database: Database,
+        queues: Sequence[str] | None,
+        due: Callable[[], None],
+        died: Callable[[str, str], None],
     ) -> None:
         super().__init__(Session(database, "listener", self._opened))
+        self._database = database
         self._queues = queues
         self._due = due
+        self._died = died
+        self._deaf = False
+        self._said = False
 
     def step(self, rdq: Functions) -> float:
         """Listen for a while."""
-        for queue in rdq.due_queues(timeout=LISTEN_SECONDS):
-            if self._queues is None or queue in self._queues:
+        if self._deaf:
+            self.session.close()
+            return DEAF_SECONDS
+        for notice in rdq.notices(timeout=LISTEN_SECONDS):
+            if notice.channel == "rdq_dead":
+                if session := self._database.backends.get(notice.pid):
+                    self._died(notice.payload, session)
+            elif self._queues is None or notice.payload in self._queues:
                 self._due()
         return 0
 
     def _opened(self, rdq: Functions) -> None:
-        rdq.listen()
-        self._due()
+        self._deaf = not self._hears(rdq)
+        if not self._deaf:
+            rdq.listen()
+            self._due()
+        elif not self._said and not self.stopping.is_set():
+            self._said = True
+            say(logging.WARNING, "cannot listen behind this pooler: the runner polls")
+
+    def _hears(self, rdq: Functions) -> bool:
+        """Whether a notice of another session gets here; one of our own would, through any pooler.
+
+        The channel is not that of the work: a server process that goes back into the pool goes on
+        listening, and its next clients would be told of every submit.
+        """
+        if rdq.is_direct():
+            return True
+        try:
+            rdq.listen_to_probes()
+        except psycopg.errors.FeatureNotSupported:
+            return False
+        token = uuid4().hex
+        with closing(self._database.connect()) as other:
+            Functions(other).send_probe(token)
+        return any(
+            token in [notice.payload for notice in rdq.notices(timeout=LISTEN_SECONDS)]
+            for _ in range(PROBE_ROUNDS)
+            if not self.stopping.is_set()
+        )

@@ -1,6 +1,7 @@
 """A thread's life: do a step, sleep until the next is due or somebody wakes it, and so on."""
 
 import threading
+import time
 from abc import ABC, abstractmethod
 
 import psycopg
@@ -15,6 +16,7 @@ class Loop(ABC):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.stopping = threading.Event()
+        self.worked_at: float | None = None  # when the last step ended well, by time.monotonic
         self._awake = threading.Event()
 
     @abstractmethod
@@ -46,6 +48,8 @@ class Loop(ABC):
     def _next(self) -> float | None:
         try:
             with self.session.functions() as rdq:
-                return self.step(rdq)
+                pause = self.step(rdq)
         except psycopg.Error as error:
             return self.failed(error)
+        self.worked_at = time.monotonic()
+        return pause

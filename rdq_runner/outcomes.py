@@ -6,15 +6,17 @@ The class of an error decides what happens next:
 - PERMANENT: the outcome is fixed by the input; the task is dead at once.
 - AMBIGUOUS: the effect may have happened; a small budget of its own.
 
-A handler says which by raising `Transient`, `Permanent` or `Ambiguous`. Builtin exceptions with a
-known meaning have theirs (see `_CLASSES`); any other goes by the queue's rules, in the database.
+A handler says which by raising `Transient`, `Permanent` or `Ambiguous`, or by the mapping that it
+was registered with. Builtin exceptions with a known meaning have theirs (see `_CLASSES`); any other
+goes by the queue's rules, in the database.
 """
 
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 from urllib.error import URLError
 
@@ -75,16 +77,24 @@ class Cancelled(Exception):
     """
 
 
-# The first row that fits decides, so a handler's own word comes first. A timeout is TRANSIENT
-# although something may have been sent before it: the handler knows, and says Ambiguous then. A
-# connection that broke had been open, so something probably was sent.
-_CLASSES: Final[tuple[tuple[ErrorClass, tuple[type[BaseException], ...]], ...]] = (
-    ("TRANSIENT", (Transient,)),
-    ("PERMANENT", (Permanent,)),
-    ("AMBIGUOUS", (Ambiguous,)),
-    ("TRANSIENT", (ConnectionRefusedError, socket.gaierror, TimeoutError)),
-    ("AMBIGUOUS", (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)),
-)
+Classes = Mapping[type[BaseException], ErrorClass]
+
+_SAID: Final[Classes] = {
+    Transient: "TRANSIENT",
+    Permanent: "PERMANENT",
+    Ambiguous: "AMBIGUOUS",
+}
+
+# A timeout is TRANSIENT although something may have been sent before it: the handler knows, and
+# says Ambiguous then. A connection that broke had been open, so something probably was sent.
+_CLASSES: Final[Classes] = {
+    ConnectionRefusedError: "TRANSIENT",
+    socket.gaierror: "TRANSIENT",
+    TimeoutError: "TRANSIENT",
+    BrokenPipeError: "AMBIGUOUS",
+    ConnectionResetError: "AMBIGUOUS",
+    ConnectionAbortedError: "AMBIGUOUS",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +137,15 @@ class Failure:
         return Failure(self.type.encode("ascii", "replace").decode(), error_class=self.error_class)
 
 
-Outcome = Success | Failure | Release
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The handler's own transaction has completed the task: there is nothing left to report."""
 
 
-def describe(error: BaseException) -> Failure:
+Outcome = Success | Failure | Release | Committed
+
+
+def describe(error: BaseException, errors: Classes = MappingProxyType({})) -> Failure:
     """Describe an exception, whatever it is: what cannot be read of it is left out."""
     said = cast(HandlerError, error) if issubclass(type(error), HandlerError) else None
     return Failure(
@@ -138,19 +153,28 @@ def describe(error: BaseException) -> Failure:
         message=_or(_UNAVAILABLE, lambda: storable.text(str(error))),
         stack=_or(None, lambda: _stack(error)),
         detail=_or(None, lambda: storable.document(said.detail) if said else None),
-        error_class=_or(None, lambda: classify(error)),
+        error_class=_or(None, lambda: classify(error, errors)),
         retry_after=_or(None, lambda: _seconds(said.retry_after) if said else None),
     )
 
 
-def classify(error: BaseException) -> ErrorClass | None:
-    """Return the class that an exception has by itself; None leaves it to the queue's rules."""
+def classify(error: BaseException, errors: Classes = MappingProxyType({})) -> ErrorClass | None:
+    """Return the class that an exception has by itself; None leaves it to the queue's rules.
+
+    :param errors: a handler's own mapping. It goes before the meaning of builtin exceptions, and
+        not before `Transient` and its like, unless it names a class derived from them.
+    """
     # Asked of the type: an exception may lie about its __class__.
     kind = type(error)
-    if issubclass(kind, URLError):
-        reason: object = getattr(error, "reason", None)
-        return classify(reason) if isinstance(reason, BaseException) else None
-    return next((name for name, kinds in _CLASSES if issubclass(kind, kinds)), None)
+    by_handler = _nearest(kind, {**_SAID, **errors})
+    if by_handler or not issubclass(kind, URLError):
+        return by_handler or _nearest(kind, _CLASSES)
+    reason: object = getattr(error, "reason", None)
+    return classify(reason, errors) if isinstance(reason, BaseException) else None
+
+
+def _nearest(kind: type[BaseException], classes: Classes) -> ErrorClass | None:
+    return next((classes[base] for base in kind.__mro__ if base in classes), None)
 
 
 def _or(otherwise: T, read: Callable[[], T]) -> T:

@@ -15,7 +15,8 @@ import psycopg
 from rdq_runner.leases import Lease, Leases, keys
 from rdq_runner.logs import say
 from rdq_runner.loop import Loop
-from rdq_runner.outcomes import Failure, Release
+from rdq_runner.metrics import Metrics
+from rdq_runner.outcomes import Committed, Failure, Release
 from rdq_runner.sessions import Session, is_outage
 from rdq_runner.sql import Functions
 
@@ -30,8 +31,15 @@ class Reports(Loop):
     :param rescheduled: is called when tasks have a new time to be due: nothing else announces it.
     """
 
-    def __init__(self, session: Session, leases: Leases, rescheduled: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        leases: Leases,
+        metrics: Metrics,
+        rescheduled: Callable[[], None],
+    ) -> None:
         super().__init__(session)
+        self._metrics = metrics
         self._leases = leases
         self._rescheduled = rescheduled
 
@@ -44,7 +52,10 @@ class Reports(Loop):
         releases: dict[Release, list[Lease]] = {}
         attempts: list[Lease] = []
         for lease in batch:
-            if isinstance(lease.outcome, Release):
+            if isinstance(lease.outcome, Committed):
+                self._metrics.ended(lease, "SUCCEEDED")
+                self._settle(lease, outcome="SUCCEEDED", status="SUCCEEDED", stale=None)
+            elif isinstance(lease.outcome, Release):
                 releases.setdefault(lease.outcome, []).append(lease)
             else:
                 attempts.append(lease)
@@ -60,6 +71,7 @@ class Reports(Loop):
         released = rdq.release(*keys(leases), reason=release.reason, delay=delay)
         for lease in leases:
             stale = lease.claim.task_id not in released
+            self._metrics.ended(lease, "RELEASED", stale=stale)
             self._settle(lease, outcome="RELEASED", reason=release.reason, stale=stale or None)
 
     def _report(self, rdq: Functions, leases: list[Lease]) -> psycopg.Error | None:
@@ -76,9 +88,17 @@ class Reports(Loop):
             return self._report_apart(rdq, leases, error)
         for lease, answer in zip(leases, answers, strict=True):
             failure = lease.outcome if isinstance(lease.outcome, Failure) else None
+            outcome = "FAILED" if failure else "SUCCEEDED"
+            self._metrics.ended(
+                lease,
+                outcome,
+                error_class=failure.error_class if failure else None,
+                dead_reason=answer.dead_reason,
+                stale=answer.stale,
+            )
             self._settle(
                 lease,
-                outcome="FAILED" if failure else "SUCCEEDED",
+                outcome=outcome,
                 error_type=failure and failure.type,
                 error_class=failure and failure.error_class,
                 status=answer.status,

@@ -1,7 +1,8 @@
 """Connections that come back: after a restart, a failover, a server that became read-only.
 
 Each thread has a connection of its own, in autocommit, so none is ever idle in a transaction. After
-any error it is closed and opened anew, since only that finds the new primary.
+any error it is closed and opened anew, since only that finds the new primary. Nothing is prepared:
+behind a pooler the next transaction may be another server process's.
 """
 
 import logging
@@ -56,12 +57,27 @@ class Database:
             **conninfo_to_dict(dsn),
         }
         self.outages = 0
+        # The processes of the server that serve us, and which session each is.
+        self.backends: dict[int, str] = {}
         self._lock = threading.Lock()
         self._out: set[str] = set()
 
-    def connect(self) -> psycopg.Connection:
-        """Open a connection in autocommit."""
-        return psycopg.connect(**self._parameters, autocommit=True)
+    @property
+    def out(self) -> bool:
+        """Whether some session has lost it."""
+        return bool(self._out)
+
+    def connect(self, **parameters: Any) -> psycopg.Connection:
+        """Open a connection in autocommit; `parameters` override those of the connection string."""
+        return psycopg.connect(
+            **{**self._parameters, **parameters}, autocommit=True, prepare_threshold=None
+        )
+
+    async def connect_async(self) -> psycopg.AsyncConnection:
+        """Open a connection in autocommit, for an event loop."""
+        return await psycopg.AsyncConnection.connect(
+            **self._parameters, autocommit=True, prepare_threshold=None
+        )
 
     def lost(self, purpose: str, error: psycopg.Error) -> None:
         """Note that a session failed."""
@@ -92,6 +108,7 @@ class Session:
     """One thread's connection: opened when it is needed, closed at an error.
 
     :param opened: is called with every new connection before anything else.
+    :param quiet: no work depends on it, so its failures say nothing about the database.
     """
 
     def __init__(
@@ -99,10 +116,13 @@ class Session:
         database: Database,
         purpose: str,
         opened: Callable[[Functions], None] = lambda rdq: None,
+        *,
+        quiet: bool = False,
     ) -> None:
         self.purpose = purpose
         self._database = database
         self._opened = opened
+        self._quiet = quiet
         self._connection: psycopg.Connection | None = None
         self._outages = 0
         self._failures = 0
@@ -115,10 +135,12 @@ class Session:
         except psycopg.Error as error:
             self.close()
             self._failures += 1
-            self._database.lost(self.purpose, error)
+            if not self._quiet:
+                self._database.lost(self.purpose, error)
             raise
         self._failures = 0
-        self._database.found(self.purpose)
+        if not self._quiet:
+            self._database.found(self.purpose)
 
     @property
     def pause(self) -> float:
@@ -133,6 +155,7 @@ class Session:
             self.close()
             self._outages = self._database.outages
             self._connection = self._database.connect()
+            self._database.backends[self._connection.info.backend_pid] = self.purpose
             self._opened(Functions(self._connection))
         return self._connection
 
@@ -140,4 +163,5 @@ class Session:
         """Close the connection; the next use opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            self._database.backends.pop(connection.info.backend_pid, None)
             connection.close()

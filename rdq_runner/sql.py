@@ -1,46 +1,40 @@
 """Every SQL text that a runner sends: the functions of the schema ``rdq``, a method each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from rdq_runner.policies import Policy
+from rdq_runner.rows import Answer, Claim, Endpoint, QueueStats
 from rdq_runner.storable import Json
 
+SUBMIT: Final = """
+    select rdq.submit(
+      queue => %(queue)s, handler => %(handler)s, payload => %(payload)s::bytea,
+      headers => %(headers)s::jsonb, run_at => %(run_at)s::timestamptz,
+      give_up_at => %(give_up_at)s::timestamptz, max_attempts => %(max_attempts)s::integer,
+      dedupe_key => %(dedupe_key)s, handler_version => %(handler_version)s,
+      error => %(error)s::jsonb, task_id => %(task_id)s::uuid, content_type => %(content_type)s
+    )
+    """
+"""Of a producer, on a connection of its own; the same text for both kinds of connection."""
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A task that this process holds, by its token, until the lease ends."""
+SUBMIT_MANY: Final = "select rdq.submit_many(queue => %(queue)s, tasks => %(tasks)s::text)"
 
-    task_id: UUID
-    claim_token: UUID
-    queue: str
-    handler: str
-    handler_version: str | None
-    payload: bytes
-    content_type: str
-    headers: dict[str, str]
-    attempt_no: int
-    attempt_count: int
-    redrive_count: int
-    created_at: datetime
-    give_up_at: datetime | None
-    lease_seconds: float
+COMPLETE: Final = "select rdq.complete(task_id => %s, claim_token => %s)"
+"""Of a handler, in its own transaction."""
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Where a task is after a report; `stale` if the claim was no longer the one that holds it."""
-
-    task_id: UUID
-    status: str | None
-    next_attempt_at: datetime | None
-    dead_reason: str | None
-    stale: bool
+# As discard all does, but for the plans: those are what a connection is kept for.
+RESET: Final = """
+    set session authorization default; reset all; close all; unlisten *;
+    select pg_catalog.pg_advisory_unlock_all(); discard sequences; discard temp
+    """
+"""Of a connection that another handler has used."""
 
 
 class Functions:
@@ -74,7 +68,8 @@ class Functions:
                 select task_id, claim_token, queue, handler, handler_version, payload, content_type,
                   headers, attempt_no, attempt_count, redrive_count, created_at,
                   case when give_up_at < '10000-01-01 00:00Z' then give_up_at end as give_up_at,
-                  extract(epoch from lease_expires_at - claimed_at)::float8 as lease_seconds
+                  extract(epoch from lease_expires_at - claimed_at)::float8 as lease_seconds,
+                  claimed_at
                 from rdq.claim(
                   queues => %s::text[], runner => %s, max_tasks => %s, lease => %s::interval,
                   code_version => %s
@@ -84,6 +79,31 @@ class Functions:
             )
             .fetchall()
         )
+
+    def callbacks(self, queues: Sequence[str] | None) -> list[Endpoint]:
+        """Return the endpoints of the queues."""
+        return (
+            self._connection.cursor(row_factory=class_row(Endpoint))
+            .execute(
+                """
+                select queue, handler, url, timeout, headers, secret, response_rules
+                from rdq.callbacks(queues => %s::text[])
+                """,
+                [queues],
+            )
+            .fetchall()
+        )
+
+    def policies(self, queues: Sequence[str] | None) -> dict[str, Policy]:
+        """Return what a runner applies itself, by queue."""
+        rows = self._connection.execute(
+            """
+            select queue, extract(epoch from handler_timeout)::float8, on_version_mismatch
+            from rdq.policies(queues => %s::text[])
+            """,
+            [queues],
+        )
+        return {queue: Policy(timeout, mismatch) for queue, timeout, mismatch in rows}
 
     def heartbeat(
         self, task_ids: list[UUID], claim_tokens: list[UUID], lease: timedelta | None
@@ -153,10 +173,93 @@ class Functions:
         """Do one bounded step of all that is periodic, in all permitted queues."""
         self._connection.execute("select rdq.tick()")
 
+    def runner_seen(
+        self,
+        runner: str,
+        host: str,
+        version: str,
+        code_version: str | None,
+        queues: Sequence[str] | None,
+        concurrency: int,
+        in_flight: int,
+        unreported: int,
+    ) -> None:
+        """Note that a runner lives."""
+        self._connection.execute(
+            """
+            select rdq.runner_seen(
+              runner => %s, host => %s, version => %s, code_version => %s, queues => %s::text[],
+              concurrency => %s, in_flight => %s, unreported => %s
+            )
+            """,
+            [runner, host, version, code_version, queues, concurrency, in_flight, unreported],
+        )
+
+    def runner_gone(self, runner: str) -> None:
+        """Note that a runner has stopped."""
+        self._connection.execute("select rdq.runner_gone(%s)", [runner])
+
+    def queue_stats(self, seconds: float) -> list[QueueStats]:
+        """Return how things stand in each queue that the role may see.
+
+        :param seconds: that the database has for it; set for one transaction, since behind a pooler
+            the session is shared.
+        """
+        with self._connection.transaction():
+            self._connection.execute(
+                "select set_config('statement_timeout', %s, true)", [f"{seconds * 1000:.0f}ms"]
+            )
+            return (
+                self._connection.cursor(row_factory=class_row(QueueStats))
+                .execute(
+                    """
+                    select s.queue, s.paused, s.due, s.scheduled, s.in_flight, s.expired, s.dead,
+                      coalesce(extract(epoch from s.oldest_due_age), 0)::float8
+                        as oldest_due_age_seconds,
+                      coalesce(extract(epoch from s.oldest_dead_age), 0)::float8
+                        as oldest_dead_age_seconds,
+                      (
+                        select count(*)
+                        from rdq.runners r
+                        where r.alive and (r.queues is null or s.queue = any (r.queues))
+                      ) as runners
+                    from rdq.queue_stats s
+                    """
+                )
+                .fetchall()
+            )
+
+    def is_direct(self) -> bool:
+        """Whether the server process that answers is the one that was connected to: no pooler."""
+        [(pid,)] = self._connection.execute("select pg_backend_pid()")
+        return bool(pid == self._connection.info.backend_pid)
+
+    def listen_to_probes(self) -> None:
+        """Be told from now on of probes."""
+        self._connection.execute("listen rdq_probe")
+
+    def send_probe(self, token: str) -> None:
+        """Tell all who listen to probes."""
+        self._connection.execute("select pg_notify('rdq_probe', %s)", [token])
+
     def listen(self) -> None:
-        """Be told from now on when a task becomes due."""
+        """Be told from now on when a task becomes due or dead."""
+        self._connection.execute("listen rdq_dead")
         self._connection.execute("listen rdq_due")
 
-    def due_queues(self, timeout: float) -> Iterator[str]:
-        """Yield the queues in which something became due, for `timeout` seconds."""
-        return (notice.payload for notice in self._connection.notifies(timeout=timeout))
+    def notices(self, timeout: float) -> Iterator[psycopg.Notify]:
+        """Yield what the database tells, for `timeout` seconds."""
+        return self._connection.notifies(timeout=timeout)
+
+
+def complete(connection: psycopg.Connection[Any], claim: Claim) -> bool:
+    """Complete a task in the transaction that is open; False if the claim was lost."""
+    cursor = connection.cursor(row_factory=scalar_row)
+    return bool(cursor.execute(COMPLETE, [claim.task_id, claim.claim_token]).fetchone())
+
+
+async def complete_async(connection: psycopg.AsyncConnection[Any], claim: Claim) -> bool:
+    """Complete a task in the transaction that is open; False if the claim was lost."""
+    cursor = connection.cursor(row_factory=scalar_row)
+    await cursor.execute(COMPLETE, [claim.task_id, claim.claim_token])
+    return bool(await cursor.fetchone())

@@ -1,13 +1,41 @@
 """A task, as its handler sees it."""
 
+import asyncio
 import json
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rdq_runner.outcomes import MalformedPayload
+from rdq_runner.outcomes import Cancelled, MalformedPayload
+
+
+class Cancellation(threading.Event):
+    """An event that does something when it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], object]] = []
+
+    def then(self, act: Callable[[], object]) -> None:
+        """Call `act` once it is set, at once if it is; in the thread that sets it, so briefly."""
+        with self._lock:
+            if not self.is_set():
+                self._actions.append(act)
+                return
+        act()
+
+    def set(self) -> None:
+        """Set it, and do what was to follow."""
+        with self._lock:
+            super().set()
+            actions, self._actions = self._actions, []
+        for act in actions:
+            act()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +58,7 @@ class Task:
     redrive_count: int = 0
     created_at: datetime | None = None
     give_up_at: datetime | None = None
-    cancellation: threading.Event = field(
-        default_factory=threading.Event, repr=False, compare=False
-    )
+    cancellation: Cancellation = field(default_factory=Cancellation, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -57,8 +83,30 @@ class Task:
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the runner shuts down, or somebody else may hold the task by now.
+        """Whether to stop: shutdown, timeout, or somebody else may hold the task by now.
 
         A handler that stops because of it raises `Cancelled`.
         """
         return self.cancellation.is_set()
+
+    def heartbeat(self) -> None:
+        """Say that work goes on: a place where the handler can stop if it is cancelled.
+
+        The lease needs no such call: the runner renews it for as long as the handler runs.
+
+        :raises Cancelled: it is; a handler that lets this pass hands its task back, at no cost.
+        """
+        if self.cancelled:
+            raise Cancelled("the task is cancelled")
+
+    async def until_cancelled(self) -> None:
+        """Wait until it is cancelled, in an async handler."""
+        loop = asyncio.get_running_loop()
+        done = asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(done.set)
+
+        self.cancellation.then(tell)
+        await done.wait()

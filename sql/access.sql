@@ -58,15 +58,16 @@ as $$
   values
     ('producer', '{producer}'::text[], '{version, uuid_v7, submit, submit_many}'::text[]),
     ('worker', '{worker, upkeep}',
-      '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick}'),
+      '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick,
+        policies, callbacks, runner_seen, runner_gone}'),
     ('viewer', '{viewer}',
       '{version, tasks, queues, queue_stats, dead_letters, dead_letter_groups, history, envelope, fingerprint,
-        redrive_status, audit_log, doctor, _queue_patterns, _attempt_count}'),
+        redrive_status, audit_log, endpoints, runners, doctor, _queue_patterns, _attempt_count}'),
     ('operator', '{operator, viewer, upkeep}',
       '{redrive, redrive_where, pause_redrive, resume_redrive, cancel_redrive, cancel, purge, purge_where,
         pause_queue, resume_queue, reclaim, tick}'),
     ('admin', '{admin, operator, viewer, worker, producer, upkeep}',
-      '{create_queue, alter_queue, drop_queue, grant_access, revoke_access}')
+      '{create_queue, alter_queue, drop_queue, set_endpoint, drop_endpoint, grant_access, revoke_access}')
 $$;
 
 comment on function rdq._capabilities() is

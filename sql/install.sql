@@ -6,6 +6,7 @@ set local check_function_bodies = off;
 
 -- What the schema holds.
 \ir ../migrations/0001.tables.sql
+\ir ../migrations/0002.runners.sql
 
 -- What it does.
 \ir identity.sql
@@ -22,6 +23,8 @@ set local check_function_bodies = off;
 \ir dead_letter.sql
 \ir redrive.sql
 \ir purge.sql
+\ir endpoint.sql
+\ir runner.sql
 \ir maintain.sql
 \ir observe.sql
 \ir access.sql

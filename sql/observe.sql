@@ -87,6 +87,23 @@ where (select rdq._queue_patterns('viewer')) is null
 comment on view rdq.queue_stats is
 'How many tasks of each queue are due, scheduled for later, in flight (of these expired: nobody has reclaimed them yet) and dead, and how old the oldest are.';
 
+create or replace view rdq.endpoints with (security_barrier) as
+select e.queue, e.handler, e.url, e.timeout, e.secret, e.response_rules, e.created_at
+from rdq.endpoint e
+where (select rdq._queue_patterns('viewer')) is null
+  or e.queue like any ((select rdq._queue_patterns('viewer'))::text[]);
+
+comment on view rdq.endpoints is 'The handlers that are HTTP callbacks, without the header fields that are sent along.';
+
+create or replace view rdq.runners with (security_barrier) as
+select
+  r.runner, r.host, r.version, r.code_version, r.queues, r.concurrency, r.in_flight, r.unreported, r.started_at,
+  r.seen_at, r.seen_at > clock_timestamp() - interval '30 seconds' as alive
+from rdq.runner r;
+
+comment on view rdq.runners is
+'The runners that were seen in the last day: what they work on, how many handlers run, how many outcomes the database does not have yet. alive: seen within 30 seconds.';
+
 create or replace view rdq.audit_log with (security_barrier) as
 select a.*
 from rdq.audit a

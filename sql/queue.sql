@@ -53,6 +53,7 @@ begin
       'A queue is dropped when nothing is in it. What is left in it: select status, count(*) from rdq.tasks where queue = '
         || quote_literal(queue) || ' group by status; dead letters go with rdq.purge_where.');
   end if;
+  delete from rdq.endpoint e where e.queue = drop_queue.queue;
   delete from rdq.queue q where q.queue = drop_queue.queue;
   perform rdq._audit('drop_queue', queue => queue, before => before);
 end
@@ -167,6 +168,7 @@ begin
     keep_succeeded = excluded.keep_succeeded,
     keep_dead = excluded.keep_dead,
     max_payload_bytes = excluded.max_payload_bytes,
+    on_version_mismatch = excluded.on_version_mismatch,
     notify = excluded.notify;
   perform rdq._audit(action, queue => queue, before => case when before.queue is not null then to_jsonb(before) end, after => to_jsonb(after));
 end
@@ -196,6 +198,7 @@ as $$
     ('keep_succeeded', 'retention', '"24:00:00"', 0, 3155760000),
     ('keep_dead', 'retention', '"forever"', 0, 3155760000),
     ('max_payload_bytes', 'integer', '1048576', 0, 268435456),
+    ('on_version_mismatch', 'mismatch', '"run"', null, null),
     ('notify', 'boolean', 'true', null, null)
 $$;
 
@@ -260,6 +263,9 @@ begin
     when 'boolean' then
       wanted := 'true or false';
       if jsonb_typeof(value) = 'boolean' then return value; end if;
+    when 'mismatch' then
+      wanted := '"run" or "dead"';
+      if value in ('"run"', '"dead"') then return value; end if;
     when 'rules' then
       wanted := 'an array of {"match": glob on error_type, "class": "TRANSIENT", "PERMANENT" or "AMBIGUOUS"}';
       if rdq._are_error_rules(value) then return value; end if;

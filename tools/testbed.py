@@ -51,6 +51,8 @@ def obtain() -> Iterator[Testbed]:
     :raises SystemExit: there is none, and none can be had; the message says what to install.
     """
     major = int(os.environ.get("PG") or 0) or None
+    if not shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin"):
+        _apt_installs("pgbouncer")  # the tests can do without
     with ExitStack() as stack:
         yield (
             _given()

@@ -32,6 +32,8 @@ insert into sample values
   ('keep_dead', '"14 hours"', '"14:00:00"'),
   ('max_payload_bytes', '0', '0'),
   ('max_payload_bytes', '268435456', '268435456'),
+  ('on_version_mismatch', '"dead"', '"dead"'),
+  ('on_version_mismatch', '"run"', '"run"'),
   ('notify', 'false', 'false');
 
 select plan(2 * count(*)::integer + 1) from sample;

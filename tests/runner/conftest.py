@@ -75,9 +75,11 @@ class Queue:
         assert row
         return int(row[0])
 
-    def wait_for_outcomes(self, outcome: str, *task_ids: UUID) -> None:
+    def wait_for_outcomes(self, outcome: str, *task_ids: UUID, seconds: float = 30) -> None:
         """Wait until each of the tasks has had one attempt, with this outcome."""
-        wait_until(lambda: all(self.outcomes(task_id) == [outcome] for task_id in task_ids), 15)
+        wait_until(
+            lambda: all(self.outcomes(task_id) == [outcome] for task_id in task_ids), seconds
+        )
 
     def end_other_sessions(self) -> None:
         """End every other session in the test's database, as a failing server does."""

@@ -3,12 +3,14 @@
 import functools
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
-from rdq_runner import Handlers, Task
+from rdq_runner import Handlers, Runner, Task
 from rdq_runner.handlers import HandlersError, load
 
 
@@ -42,10 +44,7 @@ class Charge:
 @pytest.mark.parametrize(
     ("function", "complaint"),
     [
-        (coroutine, "is async"),
-        (async_generator, "is async"),
-        (functools.partial(coroutine), "is async"),
-        (AsyncCallable(), "is async"),
+        (async_generator, "is a generator"),
         (generator, "is a generator"),
         (without_a_task, "cannot be called with one task"),
         (with_too_much, "cannot be called with one task"),
@@ -58,7 +57,18 @@ def test_what_cannot_run_a_task_is_refused_when_it_is_registered(
         Handlers().handler("charge")(function)
 
 
-@pytest.mark.parametrize("function", [Charge(), Charge().method, print, lambda task: None])
+@pytest.mark.parametrize(
+    "function",
+    [
+        Charge(),
+        Charge().method,
+        print,
+        lambda task: None,
+        coroutine,
+        functools.partial(coroutine),
+        AsyncCallable(),
+    ],
+)
 def test_whatever_takes_a_task_is_a_handler(function: Callable[..., object]) -> None:
     handlers = Handlers()
     assert handlers.handler("charge")(function) is function
@@ -128,3 +138,53 @@ def test_an_import_that_fails_within_the_module_is_shown_as_it_is(
 ) -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         load(module("import no_such_library"))
+
+
+def with_a_connection(task: Task, connection: object) -> None: ...
+
+
+async def with_a_connection_too(task: Task, connection: object) -> None: ...
+
+
+@pytest.mark.parametrize("function", [with_a_connection, with_a_connection_too])
+def test_a_transactional_handler_takes_a_connection(function: Callable[..., object]) -> None:
+    handlers = Handlers()
+    handlers.handler("charge", transactional=True)(function)
+    with pytest.raises(TypeError, match="cannot be called with one task"):
+        handlers.handler("refund")(function)
+    with pytest.raises(TypeError, match="cannot be called with one task and a connection"):
+        handlers.handler("refund", transactional=True)(coroutine)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "complaint"),
+    [
+        (print, {"concurrency": 0}, "concurrency is 0"),
+        (print, {"timeout": 0}, "timeout is 0"),
+        (print, {"timeout": float("nan")}, "timeout is nan"),
+        (print, {"timeout": timedelta(days=-1)}, "timeout is -86400"),
+        (print, {"isolation": "fork"}, "isolation is 'fork': give one of thread, process"),
+        (coroutine, {"isolation": "process"}, "an async function has no process of its own"),
+        (
+            with_a_connection,
+            {"isolation": "process", "transactional": True},
+            "cannot be in another process",
+        ),
+        (print, {"memory_limit": 1 << 30}, "give isolation='process' too"),
+        (print, {"memory_limit": 0, "isolation": "process"}, "memory_limit is 0"),
+        (print, {"errors": {"ValueError": "PERMANENT"}}, "'ValueError', which is not a class"),
+        (print, {"errors": {ValueError: "permanent"}}, "'permanent': give one of TRANSIENT"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(
+    function: Callable[..., object], options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Handlers().handler("charge", **options)(function)
+
+
+def test_a_function_that_a_child_cannot_find_is_refused_before_any_claim() -> None:
+    handlers = Handlers()
+    handlers.handler("charge", isolation="process")(lambda task: None)
+    with pytest.raises(HandlersError, match="'charge' cannot be given to a child process"):
+        Runner(queues=["q"], handlers=handlers)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from rdq_runner.leases import Leases
-from rdq_runner.sql import Claim
+from rdq_runner.rows import Claim
 from tests.runner.conftest import Hold, Queue, Run, Start
 from tests.waiting import wait_until
 

@@ -11,9 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdq_runner import Ambiguous, Cancelled, MalformedPayload, Permanent, Transient, storable
-from rdq_runner.outcomes import Failure, Release, Success, classify, describe
-from rdq_runner.slots import attempt
+from rdq_runner import (
+    Ambiguous,
+    Cancelled,
+    MalformedPayload,
+    Permanent,
+    Task,
+    Transient,
+    attempts,
+    storable,
+)
+from rdq_runner.handlers import Registration
+from rdq_runner.outcomes import (
+    ErrorClass,
+    Failure,
+    Outcome,
+    Release,
+    Success,
+    classify,
+    describe,
+)
 from tests.runner.test_tasks import a_task
 
 
@@ -98,6 +115,12 @@ def test_a_stack_shows_the_line_that_raised_and_its_cause() -> None:
     assert "ConnectionRefusedError: no answer" in outcome.stack
 
 
+def attempt(function: Callable[[Task], object], task: Task) -> Outcome:
+    """Run a function as a handler without options."""
+    handler = Registration(name="charge", function=function, is_async=False)
+    return attempts.attempt(handler, task)
+
+
 def _raising(error: type[BaseException]) -> Callable[..., str]:
     def fail(*_: object) -> str:
         raise error("out of its own code")
@@ -167,3 +190,37 @@ def test_a_handler_hands_back_only_what_was_cancelled() -> None:
 
 def _raise(error: BaseException) -> None:
     raise error
+
+
+class OutOfStock(LookupError): ...
+
+
+class SoldOut(OutOfStock): ...
+
+
+class Refused(Transient): ...
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (SoldOut(), "PERMANENT"),
+        (OutOfStock(), "TRANSIENT"),
+        (LookupError(), None),
+        (ConnectionRefusedError(), "AMBIGUOUS"),
+        (URLError(ConnectionRefusedError()), "AMBIGUOUS"),
+        (Transient(), "TRANSIENT"),
+        (Refused(), "PERMANENT"),
+    ],
+    ids=repr,
+)
+def test_the_nearest_class_of_a_handlers_own_mapping_counts(
+    error: BaseException, expected: str | None
+) -> None:
+    errors: dict[type[BaseException], ErrorClass] = {
+        OutOfStock: "TRANSIENT",
+        SoldOut: "PERMANENT",
+        OSError: "AMBIGUOUS",
+        Refused: "PERMANENT",
+    }
+    assert classify(error, errors) == expected

@@ -1,0 +1,205 @@
+"""Handlers that are HTTP callbacks: each attempt is a POST, its answer is the outcome.
+
+They run at once, as coroutines of one event loop in a thread of its own, so that no handler's code
+can hold them up.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Final
+
+from rdq_runner import answers, posts, signatures
+from rdq_runner.answers import Exchange, Rule, Trouble
+from rdq_runner.destinations import Destinations
+from rdq_runner.executor import Executor, Finish
+from rdq_runner.leases import Lease
+from rdq_runner.logs import say
+from rdq_runner.outcomes import Outcome, Release, describe
+from rdq_runner.rows import Claim, Endpoint
+
+UNSIGNED_DELAY_SECONDS: Final = 60.0
+UNSIGNED_SAY_SECONDS: Final = 60.0
+# An attempt that is cut off has only to say so.
+STOP_SECONDS: Final = 5.0
+
+_AGENT: Final = f"rdq-runner/{version('rdq-runner')}"
+
+# W3C Trace Context, sections 3.2 and 3.3. What is not of this form could hold anything.
+_TRACEPARENT: Final = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?")
+_TRACESTATE: Final = re.compile("[ -~\t]{1,512}")
+
+
+@dataclass(frozen=True)
+class _Work:
+    lease: Lease
+    endpoint: Endpoint
+
+
+class Callbacks:
+    """The executor of all endpoints.
+
+    :param concurrency: how many attempts there may be at once: each may wait for a name to resolve.
+    :param destinations: where to connect to is allowed.
+    :param environment: where references to secrets lead.
+    """
+
+    def __init__(
+        self,
+        finish: Finish,
+        concurrency: int,
+        destinations: Destinations,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._finish = finish
+        self._concurrency = concurrency
+        self._destinations = destinations
+        self._environment = environment
+        self._endpoints: dict[tuple[str, str], Endpoint] = {}
+        self._said: dict[tuple[str, str], float] = {}
+        self._tls = posts.tls_context()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rdq-callbacks", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._serving: asyncio.Task[None]
+        self._inbox: asyncio.Queue[_Work]
+
+    def register(self, endpoints: Iterable[Endpoint]) -> Mapping[tuple[str, str], Executor]:
+        """Take these endpoints instead of those before; return the routes to them."""
+        self._endpoints = {(endpoint.queue, endpoint.handler): endpoint for endpoint in endpoints}
+        return dict.fromkeys(self._endpoints, self)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+        self._ready.wait()
+
+    def run(self, lease: Lease) -> None:
+        """Begin an attempt."""
+        work = _Work(lease, self._endpoints[lease.claim.queue, lease.claim.handler])
+        self._loop.call_soon_threadsafe(self._inbox.put_nowait, work)
+
+    def stop(self) -> None:
+        """Cut off what still runs: AMBIGUOUS if its request was sent, else released."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._serving.cancel)
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        with suppress(asyncio.CancelledError):
+            asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        serving = asyncio.current_task()
+        assert serving, "a coroutine runs in a task"
+        self._serving = serving
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(self._concurrency, "rdq-resolver"))
+        self._inbox = asyncio.Queue()
+        self._ready.set()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(self._attempt(await self._inbox.get()))
+
+    async def _attempt(self, work: _Work) -> None:
+        exchange = Exchange()
+        try:
+            outcome = await self._exchange(work, exchange)
+        except asyncio.CancelledError:
+            self._finish(work.lease, _cut_off(work.endpoint, exchange))
+            raise
+        except Exception as error:
+            outcome = describe(error)
+        self._finish(work.lease, outcome)
+
+    async def _exchange(self, work: _Work, exchange: Exchange) -> Outcome:
+        endpoint = work.endpoint
+        now = datetime.now(UTC)
+        try:
+            fields = request_fields(work.lease.claim, endpoint, self._environment, now)
+        except signatures.SecretError as error:
+            return self._unsigned(work.lease, error)
+        timeout = endpoint.timeout.total_seconds()
+        began = time.monotonic()
+        trouble: Trouble | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                await posts.post(
+                    exchange,
+                    endpoint.url,
+                    fields,
+                    work.lease.claim.payload,
+                    destinations=self._destinations,
+                    tls=self._tls,
+                )
+        except Exception as error:
+            trouble = posts.trouble(error, exchange, timeout)
+        finally:
+            exchange.seconds = time.monotonic() - began
+        return answers.outcome(exchange, trouble, _rules(endpoint), datetime.now(UTC))
+
+    def _unsigned(self, lease: Lease, error: signatures.SecretError) -> Release:
+        """Hand the task back: not its fault, and another runner may have the secret."""
+        key = (lease.claim.queue, lease.claim.handler)
+        now = time.monotonic()
+        if now >= self._said.get(key, 0.0):
+            self._said[key] = now + UNSIGNED_SAY_SECONDS
+            say(logging.WARNING, "cannot sign", **lease.labels, reason=str(error))
+        return Release(str(error), UNSIGNED_DELAY_SECONDS * random.uniform(0.8, 1.2))
+
+
+def request_fields(
+    claim: Claim, endpoint: Endpoint, environment: Mapping[str, str], now: datetime
+) -> dict[str, str]:
+    """Return the header fields of a request that is sent now; names are in lower case.
+
+    The endpoint's own replace the defaults, and are replaced by what the contract says.
+
+    :raises SecretError: the request cannot be signed.
+    """
+    task_id = str(claim.task_id)
+    keys = signatures.keys(endpoint.secret, environment) if endpoint.secret else []
+    return {
+        "accept": "*/*",
+        "accept-encoding": "identity",
+        "user-agent": _AGENT,
+        **{name.lower(): value for name, value in endpoint.headers.items()},
+        **_trace(claim.headers),
+        "content-type": claim.content_type,
+        "idempotency-key": task_id,
+        "rdq-task-id": task_id,
+        "rdq-queue": claim.queue,
+        "rdq-handler": claim.handler,
+        "rdq-attempt": str(claim.attempt_no),
+        **signatures.sign(keys, task_id, now, claim.payload),
+    }
+
+
+def _trace(headers: Mapping[str, str]) -> dict[str, str]:
+    fields = {name.lower(): value for name, value in headers.items()}
+    parent, state = fields.get("traceparent", ""), fields.get("tracestate", "")
+    if not _TRACEPARENT.fullmatch(parent):
+        return {}
+    trace = {"traceparent": parent}
+    return {**trace, "tracestate": state} if _TRACESTATE.fullmatch(state) else trace
+
+
+def _rules(endpoint: Endpoint) -> tuple[Rule, ...]:
+    return answers.rules(endpoint.response_rules)
+
+
+def _cut_off(endpoint: Endpoint, exchange: Exchange) -> Outcome:
+    if not exchange.sent:
+        return Release("shutdown")
+    trouble = Trouble("shutdown", "the runner stopped before the answer came", "AMBIGUOUS")
+    return answers.outcome(exchange, trouble, _rules(endpoint), datetime.now(UTC))

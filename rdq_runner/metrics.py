@@ -1,0 +1,180 @@
+"""What a runner counts, by queue and handler, for Prometheus.
+
+Every count is of what this one process did, so that sums over runners are right. What is true of a
+queue whichever runner one asks comes from the database: see `rdq_runner.gauges`.
+"""
+
+import json
+import threading
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.registry import Collector
+
+from rdq_runner.leases import Lease
+
+UNCLASSIFIED: Final = "UNCLASSIFIED"
+OTHER: Final = "_other"
+
+# Names of handlers come from producers, and each one costs memory here and in Prometheus.
+MOST_PAIRS: Final = 500
+
+_PAIR: Final = ("queue", "handler")
+_FAILURES: Final = ("TRANSIENT", "PERMANENT", "AMBIGUOUS", UNCLASSIFIED)
+_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+
+class Metrics:
+    """The counters and histograms of one runner; safe for threads.
+
+    :param registry: where to show them, under names that begin with ``rdq_``.
+    :raises ValueError: another runner's are there: one registry is for one runner.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._pairs: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+        self._attempts = Counter(
+            "rdq_attempts",
+            "Attempts that this runner ended, by what was reported. STALE: the claim was lost.",
+            [*_PAIR, "outcome", "error_class"],
+            registry=None,
+        )
+        self._duration = Histogram(
+            "rdq_attempt_duration_seconds",
+            "From the claim to the end of the handler, where it succeeded or failed.",
+            _PAIR,
+            buckets=_SECONDS,
+            registry=None,
+        )
+        self._first_claim = Histogram(
+            "rdq_first_claim_seconds",
+            "From submit to the first claim; a run_at that the producer chose counts as waiting.",
+            _PAIR,
+            buckets=_SECONDS,
+            registry=None,
+        )
+        self._retries = Counter(
+            "rdq_retries", "Failed attempts that another will follow.", _PAIR, registry=None
+        )
+        self._rescued = Counter(
+            "rdq_successes_after_retry",
+            "Successes of tasks whose history has an earlier attempt.",
+            _PAIR,
+            registry=None,
+        )
+        self._dead = Counter(
+            "rdq_dead_letters",
+            "Tasks that a report, claim or tick of this runner made dead letters.",
+            [*_PAIR, "reason"],
+            registry=None,
+        )
+        self._lost = Counter(
+            "rdq_heartbeats_lost",
+            "Leases lost while the handler ran: taken by others, or not renewed in time.",
+            _PAIR,
+            registry=None,
+        )
+        self._collectors: list[Collector] = []
+        for metric in (
+            self._attempts,
+            self._duration,
+            self._first_claim,
+            self._retries,
+            self._rescued,
+            self._dead,
+            self._lost,
+        ):
+            self.show(metric)
+
+    def show(self, collector: Collector) -> None:
+        """Add a collector to the registry, until `close`.
+
+        :raises ValueError: the registry has one with its names.
+        """
+        try:
+            self._registry.register(collector)
+        except ValueError:
+            self.close()
+            raise
+        self._collectors.append(collector)
+
+    def close(self) -> None:
+        """Take everything out of the registry, so that another runner may use it."""
+        while self._collectors:
+            self._registry.unregister(self._collectors.pop())
+
+    def claimed(self, lease: Lease) -> None:
+        """Count a claim."""
+        claim = lease.claim
+        pair = self._pair(claim.queue, claim.handler)
+        if claim.attempt_no == 1 and claim.claimed_at:
+            waited = (claim.claimed_at - claim.created_at).total_seconds()
+            self._first_claim.labels(*pair).observe(max(waited, 0.0))
+
+    def ended(
+        self,
+        lease: Lease,
+        outcome: str,
+        *,
+        error_class: str | None = None,
+        dead_reason: str | None = None,
+        stale: bool = False,
+    ) -> None:
+        """Count an attempt of which the database knows how it ended.
+
+        :param outcome: as in the history.
+        :param stale: the report changed nothing.
+        """
+        claim = lease.claim
+        pair = self._pair(claim.queue, claim.handler)
+        if lease.ended_at is not None and outcome != "RELEASED":
+            self._duration.labels(*pair).observe(max(lease.ended_at - lease.claimed_at, 0.0))
+        if stale:
+            self._attempts.labels(*pair, "STALE", "").inc()
+            return
+        failed = outcome == "FAILED"
+        kind = (error_class or UNCLASSIFIED) if failed else ""
+        self._attempts.labels(*pair, outcome, kind).inc()
+        if dead_reason:
+            self._dead.labels(*pair, dead_reason).inc()
+        elif failed:
+            self._retries.labels(*pair).inc()
+        if outcome == "SUCCEEDED" and claim.attempt_no > 1:
+            self._rescued.labels(*pair).inc()
+
+    def lost(self, lease: Lease) -> None:
+        """Count a lease that was lost while its handler ran."""
+        self._lost.labels(*self._pair(lease.claim.queue, lease.claim.handler)).inc()
+
+    def announced(self, notice: str, session: str) -> None:
+        """Count dead letters of which only the notice of the database tells.
+
+        :param notice: what came with ``rdq_dead``.
+        :param session: which of this runner's sessions made them. Those of a report are counted
+            by its answer, also where no notice comes, as behind a pooler. A release has none.
+        """
+        death = json.loads(notice)
+        if session != "reports" or death["reason"] == "UNROUTABLE":
+            pair = self._pair(death["queue"], death["handler"])
+            self._dead.labels(*pair, death["reason"]).inc(death["count"])
+
+    def _pair(self, queue: str, handler: str) -> tuple[str, str]:
+        pair = (queue, handler)
+        with self._lock:
+            if pair in self._pairs:
+                return pair
+            if len(self._pairs) >= MOST_PAIRS:
+                return (queue, OTHER)
+            self._pairs.add(pair)
+        # From zero: a counter that begins at one has no increase for Prometheus.
+        for outcome in ("SUCCEEDED", "RELEASED", "STALE"):
+            self._attempts.labels(*pair, outcome, "")
+        for kind in _FAILURES:
+            self._attempts.labels(*pair, "FAILED", kind)
+        for reason in ("EXHAUSTED", "PERMANENT", "AMBIGUOUS", "DEADLINE", "VANISHED", "UNROUTABLE"):
+            self._dead.labels(*pair, reason)
+        for counter in (self._retries, self._rescued, self._lost):
+            counter.labels(*pair)
+        return pair

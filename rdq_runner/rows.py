@@ -1,0 +1,71 @@
+"""What the functions of the schema ``rdq`` return, a row each."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that this process holds, by its token, until the lease ends."""
+
+    task_id: UUID
+    claim_token: UUID
+    queue: str
+    handler: str
+    handler_version: str | None
+    payload: bytes
+    content_type: str
+    headers: dict[str, str]
+    attempt_no: int
+    attempt_count: int
+    redrive_count: int
+    created_at: datetime
+    give_up_at: datetime | None
+    lease_seconds: float
+    claimed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A handler that is an HTTP callback. Its `repr` leaves out what may be secret.
+
+    :param timeout: for the whole exchange.
+    :param secret: a reference ``env:NAME``; None where requests are not signed.
+    :param response_rules: ``{"status", "class"}``, what a status means at this endpoint.
+    """
+
+    queue: str
+    handler: str
+    url: str = field(repr=False)
+    timeout: timedelta = timedelta(seconds=30)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    secret: str | None = None
+    response_rules: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a task is after a report; `stale` if the claim was no longer the one that holds it."""
+
+    task_id: UUID
+    status: str | None
+    next_attempt_at: datetime | None
+    dead_reason: str | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """How many tasks of a queue are where, and how long the oldest have been there."""
+
+    queue: str
+    paused: bool
+    due: int
+    scheduled: int
+    in_flight: int
+    expired: int
+    dead: int
+    oldest_due_age_seconds: float
+    oldest_dead_age_seconds: float
+    runners: int

@@ -1,0 +1,145 @@
+-- Endpoints: handlers that are HTTP callbacks. A queue and a handler's name lead to a URL; the runner
+-- sends the payload there and takes the answer for the outcome. Where it may connect to is decided by
+-- the runner, on the address, at every attempt: what is checked here is only the form.
+
+create or replace function rdq.set_endpoint(
+  queue text,
+  handler text,
+  url text,
+  timeout interval default '30 seconds',
+  headers jsonb default '{}',
+  secret text default null,
+  response_rules jsonb default '[]'
+) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  before jsonb;
+  after jsonb;
+begin
+  perform rdq._require('admin', queue);
+  perform rdq._queue(queue);
+  perform rdq._check_name('handler', handler);
+  perform rdq._check_endpoint(url, timeout, headers, secret, response_rules);
+  select to_jsonb(e) into before
+  from rdq.endpoint e
+  where e.queue = set_endpoint.queue and e.handler = set_endpoint.handler
+  for update;
+  insert into rdq.endpoint as e (queue, handler, url, timeout, headers, secret, response_rules, created_at)
+  values (
+    set_endpoint.queue, set_endpoint.handler, set_endpoint.url, set_endpoint.timeout, set_endpoint.headers,
+    set_endpoint.secret, set_endpoint.response_rules, clock_timestamp()
+  )
+  on conflict on constraint endpoint_pkey do update set
+    url = excluded.url,
+    timeout = excluded.timeout,
+    headers = excluded.headers,
+    secret = excluded.secret,
+    response_rules = excluded.response_rules
+  returning to_jsonb(e) into after;
+  perform rdq._audit('set_endpoint', queue => queue, before => before, after => after);
+end
+$$;
+
+comment on function rdq.set_endpoint(text, text, text, interval, jsonb, text, jsonb) is
+'Makes a handler of a queue an HTTP callback: each attempt is a POST of the payload to the URL. timeout bounds the whole exchange; secret is env:NAME, a variable of the runner that holds a Standard Webhooks secret (whsec_…); response_rules override what a status means, the first that fits: [{"status": "409" or "4xx", "class": SUCCEEDED, TRANSIENT, PERMANENT or AMBIGUOUS}]. Errors: RD001, RD002.';
+
+create or replace function rdq.drop_endpoint(queue text, handler text) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  before rdq.endpoint;
+begin
+  perform rdq._require('admin', queue);
+  delete from rdq.endpoint e
+  where e.queue = drop_endpoint.queue and e.handler = drop_endpoint.handler
+  returning e.* into before;
+  if not found then
+    perform rdq._refuse('RD003',
+      format('queue "%s" has no endpoint for handler "%s"', queue, handler), 'select * from rdq.endpoints lists them.');
+  end if;
+  perform rdq._audit('drop_endpoint', queue => queue, before => to_jsonb(before));
+end
+$$;
+
+comment on function rdq.drop_endpoint(text, text) is
+'Takes a handler''s endpoint away; its tasks then need a runner that has such a handler. Errors: RD003.';
+
+create or replace function rdq.callbacks(queues text[])
+returns table (queue text, handler text, url text, timeout interval, headers jsonb, secret text, response_rules jsonb)
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  chosen constant text[] := rdq._chosen_queues(queues);
+begin
+  return query
+  select e.queue, e.handler, e.url, e.timeout, e.headers, e.secret, e.response_rules
+  from rdq.endpoint e
+  where e.queue = any (chosen)
+  order by e.queue, e.handler;
+end
+$$;
+
+comment on function rdq.callbacks(text[]) is
+'The endpoints of the queues (null: all that the caller may work in), for a runner. Errors: RD001, RD007.';
+
+create or replace function rdq._check_endpoint(url text, timeout interval, headers jsonb, secret text, response_rules jsonb)
+returns void
+language plpgsql immutable
+as $$
+declare
+  problem text[];
+begin
+  problem := case
+    when coalesce(url, '') !~ '^https?://[^/?#@[:space:]]+([/?][^#[:space:]]*)?$' or length(url) > 2000 then
+      array[format('url is not valid: %s', coalesce(quote_literal(left(regexp_replace(url, '//[^/]*@', '//…@'), 80)), 'null')),
+        'Give an absolute http or https URL of at most 2000 characters, without user, password or fragment.']
+    when timeout is null or extract(epoch from timeout) not between 0.001 and 86400 then
+      array[format('timeout is %s', coalesce(timeout::text, 'null')), 'Give an interval from 1 millisecond to 1 day.']
+    when not rdq._are_header_fields(headers) then
+      array['headers is not valid',
+        'Give a flat object of strings without control characters, at most 16 KiB. Content-Type, Content-Length, Host, '
+        'Idempotency-Key, webhook-* and rdq-* are set by the runner.']
+    when secret !~ '^env:[A-Za-z_][A-Za-z0-9_]*$' then
+      array['secret is not a reference', 'Give env:NAME, the name of a variable of the runner: a secret itself is never stored.']
+    when not rdq._are_response_rules(response_rules) then
+      array['response_rules is not valid',
+        'Give an array of {"status": "409" or "4xx", "class": "SUCCEEDED", "TRANSIENT", "PERMANENT" or "AMBIGUOUS"}.']
+  end;
+  if problem is not null then
+    perform rdq._refuse('RD002', problem[1], problem[2]);
+  end if;
+end
+$$;
+
+comment on function rdq._check_endpoint(text, interval, jsonb, text, jsonb) is 'Refuses (RD002) an endpoint that cannot be called.';
+
+create or replace function rdq._are_header_fields(headers jsonb) returns boolean
+language sql immutable
+-- Names are tokens (RFC 9110, section 5.6.2), values visible ASCII, spaces and tabs (section 5.5).
+return coalesce(jsonb_typeof(headers) = 'object' and octet_length(headers::text) <= 16384 and not exists (
+  select
+  from jsonb_each(case jsonb_typeof(headers) when 'object' then headers else '{}' end) as field (name, value)
+  where jsonb_typeof(field.value) <> 'string'
+    or field.name !~ '^[-!#$%&''*+.^_`|~0-9A-Za-z]+$'
+    or field.value #>> '{}' !~ '^[\x20-\x7e\t]*$'
+    or lower(field.name) ~ '^(content-type|content-length|host|idempotency-key|transfer-encoding|connection|webhook-.*|rdq-.*)$'
+), false);
+
+comment on function rdq._are_header_fields(jsonb) is 'Whether a value is an object of header fields that an endpoint may add.';
+
+create or replace function rdq._are_response_rules(rules jsonb) returns boolean
+language sql immutable
+return coalesce(jsonb_typeof(rules) = 'array' and not exists (
+  select
+  from jsonb_path_query(rules, 'lax $[*]') as rule (content)
+  where jsonb_typeof(rule.content) <> 'object'
+    or coalesce(rule.content ->> 'status', '') !~ '^[1-5]([0-9][0-9]|xx)$'
+    or coalesce(rule.content ->> 'class', '') not in ('SUCCEEDED', 'TRANSIENT', 'PERMANENT', 'AMBIGUOUS')
+    or rule.content - '{status,class}'::text[] <> '{}'
+), false);
+
+comment on function rdq._are_response_rules(jsonb) is 'Whether a value is an array of rules for an endpoint''s answers.';

@@ -1,0 +1,133 @@
+"""Counts agree with the history, whatever became of the attempts."""
+
+import json
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from rdq_runner.metrics import MOST_PAIRS, OTHER, Metrics
+from tests.observability.conftest import Watch
+from tests.runner.conftest import Hold, Queue, Start
+from tests.waiting import wait_until
+
+HOUR = {"ladder": ["1 hour"], "jitter": 0}
+
+
+def test_attempts_are_counted_by_outcome_and_error_class(queue: Queue, watch: Watch) -> None:
+    queue.alter(**HOUR)
+    site = watch().site
+    for _ in range(2):
+        queue.submit("ok")
+    for kind in ("TRANSIENT", "PERMANENT", "AMBIGUOUS", "none of these"):
+        queue.submit("fail", **{"class": kind})
+    failed = {"queue": "q", "handler": "fail", "outcome": "FAILED"}
+    site.wait_for(2, "rdq_attempts_total", queue="q", handler="ok", outcome="SUCCEEDED")
+    scrape = site.wait_for(4, "rdq_attempts_total", **failed)
+    for kind in ("TRANSIENT", "PERMANENT", "AMBIGUOUS", "UNCLASSIFIED"):
+        assert scrape.value("rdq_attempts_total", **failed, error_class=kind) == 1
+    assert scrape.value("rdq_retries_total", handler="fail") == 3
+    assert scrape.value("rdq_dead_letters_total", handler="fail") == 1
+    assert scrape.value("rdq_dead_letters_total", handler="fail", reason="PERMANENT") == 1
+    assert scrape.value("rdq_attempt_duration_seconds_count", handler="fail") == 4
+    assert scrape.value("rdq_first_claim_seconds_count", queue="q") == 6
+
+
+def test_a_success_after_a_failure_counts_as_one_after_a_retry(queue: Queue, watch: Watch) -> None:
+    site = watch().site
+    queue.submit("ok")
+    queue.submit("flaky")
+    scrape = site.wait_for(1, "rdq_successes_after_retry_total", queue="q", handler="flaky")
+    assert scrape.value("rdq_retries_total", handler="flaky") == 1
+    assert scrape.value("rdq_first_claim_seconds_count", handler="flaky") == 1
+    site.wait_for(1, "rdq_attempts_total", handler="ok", outcome="SUCCEEDED")
+    assert site.scrape().value("rdq_successes_after_retry_total", handler="ok") == 0
+
+
+def test_a_lost_lease_is_counted_when_it_is_lost_and_its_report_as_stale(
+    queue: Queue, watch: Watch, hold: Hold
+) -> None:
+    queue.alter(lease="1 second", **HOUR)
+    site = watch().site
+    task = queue.submit("hold", **hold.payload)
+    hold.wait_until_begun()
+    scrape = site.wait_for(1, "rdq_in_flight", queue="q", handler="hold")
+    assert scrape.value("rdq_heartbeats_lost_total") == 0
+    with queue.db.transaction():  # so that the runner itself does not come between
+        queue.db.execute("update rdq.lease set expires_at = now() where task_id = %s", [task])
+        assert queue.db.execute("select rdq.reclaim(10)").fetchone()
+    site.wait_for(1, "rdq_heartbeats_lost_total", queue="q", handler="hold")
+    hold.end()
+    scrape = site.wait_for(1, "rdq_attempts_total", handler="hold", outcome="STALE")
+    assert scrape.value("rdq_attempts_total") == 1
+    assert scrape.value("rdq_successes_after_retry_total") == 0
+
+
+def test_a_dead_letter_that_a_claim_makes_is_counted_by_that_runner_alone(
+    queue: Queue, watch: Watch, hold: Hold
+) -> None:
+    queue.alter(lease="1 second", max_attempts=1)
+    victim = watch()
+    task = queue.submit("hold", **hold.payload)
+    hold.wait_until_begun()
+    victim.process.kill()
+    sites = [watch().site for _ in range(2)]
+    queue.wait_for("DEAD", task)
+    deaths = {"queue": "q", "handler": "hold", "reason": "VANISHED"}
+
+    def counted() -> float:
+        return sum(site.scrape().value("rdq_dead_letters_total", **deaths) for site in sites)
+
+    wait_until(counted)
+    # Both have heard of it by now: another notice is behind it.
+    after = queue.submit("fail", **{"class": "PERMANENT"})
+    queue.wait_for("DEAD", after)
+    wait_until(lambda: counted() == 1)
+
+
+def test_a_task_that_nobody_can_run_is_counted_when_it_dies(queue: Queue, watch: Watch) -> None:
+    queue.alter(max_attempts=1, max_releases=0)
+    site, other = watch().site, watch().site
+    queue.wait_for("DEAD", queue.submit("nowhere"))
+    deaths = {"queue": "q", "handler": "nowhere", "reason": "UNROUTABLE"}
+
+    def counted() -> float:
+        return sum(
+            each.scrape().value("rdq_dead_letters_total", **deaths) for each in (site, other)
+        )
+
+    wait_until(lambda: counted() == 1)
+    assert counted() == 1
+
+
+def test_a_counter_is_there_before_it_counts(queue: Queue, watch: Watch) -> None:
+    site = watch().site
+    queue.submit("ok")
+    scrape = site.wait_for(1, "rdq_attempts_total", handler="ok", outcome="SUCCEEDED")
+    for reason in ("EXHAUSTED", "VANISHED"):
+        assert scrape.values_of("rdq_dead_letters_total", handler="ok", reason=reason) == [0]
+    assert scrape.values_of("rdq_heartbeats_lost_total", handler="ok") == [0]
+
+
+def test_an_application_shows_the_metrics_in_its_own_registry(queue: Queue, start: Start) -> None:
+    registry = CollectorRegistry(auto_describe=True)
+    runner = start(registry=registry)
+    labels = {"queue": "q", "handler": "ok", "outcome": "SUCCEEDED", "error_class": ""}
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    wait_until(lambda: registry.get_sample_value("rdq_attempts_total", labels) == 1)
+    assert registry.get_sample_value("rdq_queue_dead", {"queue": "q"}) == 0
+    with pytest.raises(ValueError, match="Duplicated"):
+        start(registry=registry)
+    assert registry.get_sample_value("rdq_attempts_total", labels) == 1
+    runner.stop()
+    assert list(registry.collect()) == []
+    start(registry=registry)
+
+
+def test_handlers_without_end_do_not_fill_the_memory() -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    for number in range(MOST_PAIRS + 10):
+        notice = {"queue": "q", "handler": f"h{number}", "reason": "VANISHED", "count": 2}
+        metrics.announced(json.dumps(notice), "claims")
+    labels = {"queue": "q", "handler": OTHER, "reason": "VANISHED"}
+    assert registry.get_sample_value("rdq_dead_letters_total", labels) == 20
