@@ -86,7 +86,7 @@ begin
       where d.dead_at <= moment
       order by d.dead_at, d.task_id
       limit max_tasks
-    ));
+    ), died_until => moment);
     perform rdq._audit('purge_where', queue => queue, filter => filter, affected => purged, reason => reason);
   end if;
   select count(*) into remaining
@@ -138,7 +138,7 @@ $$;
 
 comment on function rdq._cancel_in_flight(uuid, text) is 'Takes the claim from whoever holds a task and buries it; false when nobody holds it any more.';
 
-create or replace function rdq._purge(task_ids uuid[]) returns bigint
+create or replace function rdq._purge(task_ids uuid[], died_until timestamptz default null) returns bigint
 language plpgsql
 set enable_seqscan = off
 -- Any index but the task's own would have to sort.
@@ -153,14 +153,20 @@ begin
   ended := array(
     select d.task_id
     from unnest(ids) t (id)
-    cross join lateral (select d.task_id from rdq.dead d where d.task_id = t.id limit 1 for update) d
+    cross join lateral (
+      select d.task_id
+      from rdq.dead d
+      where d.task_id = t.id and (died_until is null or d.dead_at <= died_until)
+      limit 1
+      for update
+    ) d
   ) || array(
     select a.task_id
     from unnest(ids) t (id)
     cross join lateral (
       select a.task_id
       from rdq.attempt a
-      where a.task_id = t.id and a.outcome = 'SUCCEEDED'
+      where a.task_id = t.id and a.outcome = 'SUCCEEDED' and died_until is null
       order by a.attempt_no desc
       limit 1
       for update
@@ -173,4 +179,5 @@ begin
 end
 $$;
 
-comment on function rdq._purge(uuid[]) is 'Deletes those of the tasks that have ended, and says how many; the one place that deletes a task.';
+comment on function rdq._purge(uuid[], timestamptz) is
+'Deletes those of the tasks that have ended (or only those that died until then), and says how many; the one place that deletes a task.';

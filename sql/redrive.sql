@@ -229,8 +229,12 @@ return jsonb_build_object('payload', translate(encode(payload, 'base64'), E'\n',
 
 comment on function rdq._audited_payload(bytea) is 'A payload as the audit keeps it, in base64.';
 
-create or replace function rdq._redrive(task_ids uuid[], run_ats timestamptz[], give_up_at timestamptz default null)
-returns table (task_id uuid, due_at timestamptz, life integer)
+create or replace function rdq._redrive(
+  task_ids uuid[],
+  run_ats timestamptz[],
+  give_up_at timestamptz default null,
+  died_until timestamptz default null
+) returns table (task_id uuid, due_at timestamptz, life integer)
 language plpgsql
 set enable_seqscan = off
 set jit = off
@@ -250,7 +254,12 @@ begin
     select g.task_id, g.run_at from unnest(task_ids, run_ats) as g (task_id, run_at) order by g.task_id
   ) g
   cross join lateral (
-    select d.ctid as ticket from rdq.dead d where d.task_id = g.task_id limit 1 for update
+    select d.ctid as ticket
+    from rdq.dead d
+    -- Another may have redriven it since it was chosen, and it died again.
+    where d.task_id = g.task_id and (died_until is null or d.dead_at <= died_until)
+    limit 1
+    for update
   ) d;
   blocked := rdq._blocked_by_key(locked);
   with moved as (
@@ -277,7 +286,7 @@ begin
 end
 $$;
 
-comment on function rdq._redrive(uuid[], timestamptz[], timestamptz) is
+comment on function rdq._redrive(uuid[], timestamptz[], timestamptz, timestamptz) is
 'Moves those of the tasks that are dead to rdq.due, a life on; the one place that does. A null due_at: it stays dead because a live task has its dedupe key. A task that is not dead is not returned.';
 
 create or replace function rdq._blocked_by_key(task_ids uuid[]) returns uuid[]
@@ -389,7 +398,7 @@ begin
     limit max_tasks
   ) d;
   select count(*) into batch_sent
-  from rdq._redrive(task_ids, run_ats) r
+  from rdq._redrive(task_ids, run_ats, died_until => run.began_at) r
   where r.due_at is not null;
   update rdq.redrive_run r
   set sent = r.sent + batch_sent,
