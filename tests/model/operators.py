@@ -16,7 +16,7 @@ REASON = st.sampled_from([None, None, "PERMANENT", "EXHAUSTED", "CANCELLED"])
 CHANGES = st.fixed_dictionaries(
     {},
     optional={
-        "max_attempts": st.integers(1, 4),
+        "max_attempts": st.sampled_from([1, 2, 6]),
         "ambiguous_attempts": st.integers(1, 3),
         "vanish_limit": st.integers(1, 3),
         "max_releases": st.integers(0, 2),

@@ -9,7 +9,7 @@ from hypothesis.stateful import initialize, rule
 from psycopg.types.json import Jsonb
 
 from tests.model.model import DAY, Attempt, Task, Window
-from tests.model.world import MINUTE, PICK, QUEUES, World
+from tests.model.world import MINUTE, PICK, QUEUES, World, asked_for
 
 SUBMIT = """
 select rdq.submit(%s, 'h', 'payload'::text, task_id => %s, dedupe_key => %s, error => %s,
@@ -24,12 +24,12 @@ ORDERS = st.fixed_dictionaries(
         "queue": QUEUE,
         "key": st.sampled_from([None, None, "a", "b"]),
         "error": st.sampled_from(
-            [None, None, None, None, {}]
+            [None, None, None, None, {}, {"class": "TRANSIENT", "retry_after": 300}]
             + [{"class": name} for name in ("TRANSIENT", "PERMANENT", "AMBIGUOUS")]
         ),
         "give_up_in": st.sampled_from([None, None, None, 3 * MINUTE, DAY]),
         "run_in": st.sampled_from([None, None, None, 2 * MINUTE]),
-        "max_attempts": st.sampled_from([None, None, 1, 2]),
+        "max_attempts": st.sampled_from([None, None, None, 1, 2]),
     }
 )
 
@@ -52,7 +52,7 @@ class Producers(World):
         self,
         queue: str,
         key: str | None,
-        error: dict[str, str] | None,
+        error: dict[str, Any] | None,
         give_up_in: timedelta | None,
         run_in: timedelta | None,
         max_attempts: int | None,
@@ -84,7 +84,8 @@ class Producers(World):
             task.wait(now.or_later(run_at))
         else:
             failure = Attempt(0, "FAILED", error.get("class", "AMBIGUOUS"), handed_over=True)
-            task.conclude(failure, settings, now, run_at)
+            asked = asked_for(error, now)
+            task.conclude(failure, settings, now, asked.or_later(run_at) if asked else run_at)
 
     def submit_a_known_id(self, task_id: UUID) -> None:
         if task := self.model.tasks.get(task_id):

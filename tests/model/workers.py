@@ -19,6 +19,7 @@ FAILURES = st.fixed_dictionaries(
     {"class": CLASSES},
     optional={"retry_after": st.sampled_from([0, 90, 10**12, "nonsense", None])},
 )
+REPORT = st.one_of(st.none(), FAILURES, FAILURES)
 CLAIM = """
 select task_id, claim_token, attempt_no, attempt_count, redrive_count
 from rdq.claim(%s, 'worker', %s)
@@ -29,7 +30,7 @@ FAIL = "select * from rdq.fail(%s, %s, 'Error', error_class => %s, retry_after =
 class Workers(World):
     @rule(
         queues=CHOSEN,
-        reports=st.lists(st.none() | FAILURES | st.just("later"), min_size=1, max_size=4),
+        reports=st.lists(REPORT | st.just("later"), min_size=1, max_size=4),
         wait=st.sampled_from([True, True, False]),
     )
     def work(self, queues: list[str], reports: list[Any], wait: bool) -> None:
@@ -68,12 +69,15 @@ class Workers(World):
 
     def some_claims(self, picks: list[int]) -> list[Claim]:
         """Choose claims, most of the time such as still hold their task; make some if none does."""
-        if not self.held():
-            self.wait_until_due(list(QUEUES))
-            self.claim(list(QUEUES), len(picks))
-            self.each_task_is_as_the_model_says()
-        held = self.held()
+        held = self.held() or self.hold(len(picks))
         return [chosen(held, self.claims, pick) for pick in picks if self.claims]
+
+    def hold(self, max_tasks: int) -> list[Claim]:
+        """Let time pass until something is due, and claim it."""
+        self.wait_until_due(list(QUEUES))
+        claims = self.claim(list(QUEUES), max_tasks)
+        self.each_task_is_as_the_model_says()
+        return claims
 
     def held(self) -> list[Claim]:
         return [claim for claim in self.claims if self.model.held(*claim)]
@@ -106,7 +110,7 @@ class Workers(World):
                 assert len(chosen) >= min(len(tasks), max_tasks // len(ready)), queue
         assert {task.id for tasks in runnable.values() for task in tasks} >= set(taken)
 
-    @rule(batch=st.lists(st.tuples(PICK, st.none() | FAILURES), min_size=1, max_size=6))
+    @rule(batch=st.lists(st.tuples(PICK, REPORT), min_size=1, max_size=6))
     def report_any(self, batch: list[tuple[int, dict[str, Any] | None]]) -> None:
         claims = self.some_claims([pick for pick, _ in batch])
         reports = [(c, failure) for c, (_, failure) in zip(claims, batch, strict=False)]
@@ -174,14 +178,14 @@ class Workers(World):
     @rule(
         queues=CHOSEN,
         max_tasks=st.integers(0, 3),
-        wait=st.sampled_from([MINUTE, MINUTE, 4 * MINUTE, 15 * MINUTE, 3 * DAY, None, None]),
+        wait=st.sampled_from([None, None, None, MINUTE, 15 * MINUTE, 3 * DAY]),
     )
     def sweep(self, queues: list[str], max_tasks: int, wait: timedelta | None) -> None:
         """Let time pass, until a lease has ended or longer; reclaim, or do all that is periodic."""
-        held = self.model.with_status("IN_FLIGHT", queues)
         if wait:
             self.pass_time(wait)
-        elif held:
+        elif self.held() or self.hold(max_tasks + 1):
+            held = self.model.with_status("IN_FLIGHT", QUEUES)
             self.pass_time_until(min(t.expires.high for t in held if t.expires))
         if max_tasks == 0:
             self.tick()

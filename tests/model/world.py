@@ -147,12 +147,8 @@ class World(RuleBasedStateMachine):
         if failure is None:
             task.conclude(Attempt(task.life, "SUCCEEDED"), settings, now)
             return
-        asked = failure.get("retry_after")
-        not_before = None
-        if isinstance(asked, int | float):
-            not_before = now + min(timedelta(seconds=min(asked, 1e9)), RETRY_AFTER_CAP)
         attempt = Attempt(task.life, "FAILED", failure.get("class") or "AMBIGUOUS")
-        task.conclude(attempt, settings, now, not_before)
+        task.conclude(attempt, settings, now, asked_for(failure, now))
 
     def a_task(self, pick: int, status: str) -> UUID:
         """Choose a task, most of the time one with this status."""
@@ -175,6 +171,14 @@ class World(RuleBasedStateMachine):
         by = then - self.database.now()
         self.database.shift(by)
         self.model.shift(by)
+
+
+def asked_for(failure: Mapping[str, Any], now: Window) -> Window | None:
+    """Return the earliest moment for which a failure asks, if it says something meaningful."""
+    seconds = failure.get("retry_after")
+    if not isinstance(seconds, int):
+        return None
+    return now + min(timedelta(seconds=min(seconds, 10**9)), RETRY_AFTER_CAP)
 
 
 def chosen(preferred: Sequence[Item], others: Sequence[Item], pick: int) -> Item:

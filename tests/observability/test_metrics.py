@@ -52,9 +52,7 @@ def test_a_lost_lease_is_counted_when_it_is_lost_and_its_report_as_stale(
     hold.wait_until_begun()
     scrape = site.wait_for(1, "rdq_in_flight", queue="q", handler="hold")
     assert scrape.value("rdq_heartbeats_lost_total") == 0
-    with queue.db.transaction():  # so that the runner itself does not come between
-        queue.db.execute("update rdq.lease set expires_at = now() where task_id = %s", [task])
-        assert queue.db.execute("select rdq.reclaim(10)").fetchone()
+    queue.take_back(task)
     site.wait_for(1, "rdq_heartbeats_lost_total", queue="q", handler="hold")
     hold.end()
     scrape = site.wait_for(1, "rdq_attempts_total", handler="hold", outcome="STALE")

@@ -25,8 +25,16 @@ def open_session(
     At the end of the test the tickets are counted: whatever it did, none is lost or doubled.
     """
     db.execute("select rdq.create_queue('q', %s)", [Jsonb(SETTINGS)])
+    sessions: list[Session] = []
     with ThreadPoolExecutor(max_workers=64) as threads:
-        yield lambda: Session(connect(), db, threads)
+
+        def open_one() -> Session:
+            sessions.append(Session(connect(), db, threads))
+            return sessions[-1]
+
+        yield open_one
+        for session in sessions:
+            session.end_what_is_under_way()
     assert_conserved(db)
 
 

@@ -75,6 +75,7 @@ class Session:
         self.pid = connection.info.backend_pid
         self._observer = observer
         self._threads = threads
+        self._under_way: Future[Any] | None = None
         # A call that waits where it should not fails, and does not hang.
         self.execute(f"set lock_timeout = '{PATIENCE_SECONDS}s'")
 
@@ -90,7 +91,13 @@ class Session:
     ) -> Call[Result]:
         """Call one of this session's methods without waiting for it."""
         future = self._threads.submit(function, *args, **kwargs)
+        self._under_way = future
         return Call(future, self.pid, self._observer)
+
+    def end_what_is_under_way(self) -> None:
+        """Let no call outlive a test that failed: its thread would be waited for."""
+        if self._under_way and not self._under_way.done():
+            self._observer.execute("select pg_terminate_backend(%s)", [self.pid])
 
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         return self.connection.execute(query.encode(), parameters).fetchall()

@@ -54,7 +54,7 @@ def test_everything_at_once_neither_deadlocks_nor_fails_nor_loses_a_ticket(
     for call in calls:
         call.result(SECONDS + 60)
     # Each of them has really met the others.
-    assert min(crowd.done[act.__name__] for act in ACTORS) > 10, crowd.done
+    assert min(crowd.done[act.__name__] for act in ACTORS) > 3, crowd.done
     submitted = len(set(crowd.task_ids))
     purged = first.value("""
         select coalesce(sum(affected), 0) from rdq.audit where action in ('purge', 'purge_where')

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from threading import Event
 from uuid import UUID, uuid4
 
-import psycopg
 from psycopg import Rollback
 
 from tests.races.conftest import OpenSession
@@ -172,7 +171,7 @@ def test_a_submit_of_an_id_that_is_being_purged_is_a_new_task(
 
 
 def test_50_submits_of_one_key_all_get_an_id_while_its_holders_end(
-    db: psycopg.Connection[object], open_session: OpenSession
+    open_session: OpenSession,
 ) -> None:
     submitters, workers = [open_session() for _ in range(50)], [open_session() for _ in range(3)]
     observer = open_session()

@@ -115,11 +115,7 @@ def test_a_handler_is_told_that_its_lease_is_lost(queue: Queue, start: Start) ->
     start()
     task = queue.submit("heed")
     queue.wait_for("IN_FLIGHT", task)
-    # As another runner would, had this one lost the database for a while. In one transaction: no
-    # heartbeat comes between.
-    with queue.db.transaction():
-        queue.db.execute("update rdq.lease set expires_at = now() where task_id = %s", [task])
-        assert queue.db.execute("select rdq.reclaim(10)").fetchone()
+    queue.take_back(task)
     wait_until(lambda: queue.history(task)[0].late_at)
     [attempt] = queue.history(task)
     assert (attempt.outcome, attempt.late_outcome) == ("LEASE_EXPIRED", "RELEASED")

@@ -26,8 +26,7 @@ def test_what_a_handler_did_is_rolled_back_when_its_lease_was_lost(
     start(handlers=registered(act, transactional=True))
     task = queue.submit("act")
     hold.wait_until_begun()
-    queue.db.execute("update rdq.lease set expires_at = now() where task_id = %s", [task])
-    queue.db.execute("select rdq.reclaim(10)")
+    queue.take_back(task)
     wait_until(lambda: queue.history(task)[0].late_at)
     assert queue.history(task)[0].late_outcome == "RELEASED"
     assert queue.db.execute("select from trace").fetchall() == []
