@@ -471,6 +471,10 @@ begin
     except
     select t.id from unnest(tasks) with ordinality t join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
   ));
+  -- A key of a task that somebody removed by hand.
+  perform rdq._free_keys(array(
+    select t.id from unnest(ids) t (id) where (select k.id from rdq.task k where k.id = t.id) is null
+  ));
   -- One that was known has been purged since, or one whose key was joined has died since, perhaps by its own
   -- error in this very call.
   return array(
