@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests.runner.conftest import Hold, Queue, Run, Start
+from tests.waiting import wait_until
 
 
 def test_a_shutdown_commits_what_finishes_and_hands_back_the_rest(
@@ -16,6 +17,8 @@ def test_a_shutdown_commits_what_finishes_and_hands_back_the_rest(
     deaf = queue.submit("hold", **hold.payload)
     runner = run("--concurrency", "3", "--grace", "2")
     queue.wait_for("IN_FLIGHT", finishing, heeding, deaf)
+    # What is claimed and has not begun is handed back.
+    wait_until(lambda: [e["event"] for e in runner.events].count("attempt begins") == 3)
     waiting = queue.submit("ok")
     runner.signal(signal.SIGTERM)
     assert runner.ended() == 0
