@@ -13,14 +13,13 @@ from prometheus_client.registry import Collector
 
 from rdq_runner.leases import Lease
 
-UNCLASSIFIED: Final = "UNCLASSIFIED"
 OTHER: Final = "_other"
 
 # Names of handlers come from producers, and each one costs memory here and in Prometheus.
 MOST_PAIRS: Final = 500
 
 _PAIR: Final = ("queue", "handler")
-_FAILURES: Final = ("TRANSIENT", "PERMANENT", "AMBIGUOUS", UNCLASSIFIED)
+_FAILURES: Final = ("TRANSIENT", "PERMANENT", "AMBIGUOUS")
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
@@ -48,9 +47,9 @@ class Metrics:
             buckets=_SECONDS,
             registry=None,
         )
-        self._first_claim = Histogram(
-            "rdq_first_claim_seconds",
-            "From submit to the first claim; a run_at that the producer chose counts as waiting.",
+        self._claim_latency = Histogram(
+            "rdq_claim_latency_seconds",
+            "From when a task was due to its claim.",
             _PAIR,
             buckets=_SECONDS,
             registry=None,
@@ -80,7 +79,7 @@ class Metrics:
         for metric in (
             self._attempts,
             self._duration,
-            self._first_claim,
+            self._claim_latency,
             self._retries,
             self._rescued,
             self._dead,
@@ -109,9 +108,7 @@ class Metrics:
         """Count a claim."""
         claim = lease.claim
         pair = self._pair(claim.queue, claim.handler)
-        if claim.attempt_no == 1 and claim.claimed_at:
-            waited = (claim.claimed_at - claim.created_at).total_seconds()
-            self._first_claim.labels(*pair).observe(max(waited, 0.0))
+        self._claim_latency.labels(*pair).observe(max(claim.waited_seconds, 0.0))
 
     def ended(
         self,
@@ -135,8 +132,7 @@ class Metrics:
             self._attempts.labels(*pair, "STALE", "").inc()
             return
         failed = outcome == "FAILED"
-        kind = (error_class or UNCLASSIFIED) if failed else ""
-        self._attempts.labels(*pair, outcome, kind).inc()
+        self._attempts.labels(*pair, outcome, error_class or "").inc()
         if dead_reason:
             self._dead.labels(*pair, dead_reason).inc()
         elif failed:

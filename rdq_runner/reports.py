@@ -92,7 +92,7 @@ class Reports(Loop):
             self._metrics.ended(
                 lease,
                 outcome,
-                error_class=failure.error_class if failure else None,
+                error_class=answer.error_class,
                 dead_reason=answer.dead_reason,
                 stale=answer.stale,
             )
@@ -100,7 +100,7 @@ class Reports(Loop):
                 lease,
                 outcome=outcome,
                 error_type=failure and failure.type,
-                error_class=failure and failure.error_class,
+                error_class=answer.error_class,
                 status=answer.status,
                 next_attempt_at=answer.next_attempt_at,
                 dead_reason=answer.dead_reason,

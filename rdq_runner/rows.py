@@ -23,7 +23,7 @@ class Claim:
     created_at: datetime
     give_up_at: datetime | None
     lease_seconds: float
-    claimed_at: datetime | None = None
+    waited_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Answer:
     next_attempt_at: datetime | None
     dead_reason: str | None
     stale: bool
+    error_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

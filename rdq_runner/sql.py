@@ -69,7 +69,7 @@ class Functions:
                   headers, attempt_no, attempt_count, redrive_count, created_at,
                   case when give_up_at < '10000-01-01 00:00Z' then give_up_at end as give_up_at,
                   extract(epoch from lease_expires_at - claimed_at)::float8 as lease_seconds,
-                  claimed_at
+                  extract(epoch from claimed_at - due_at)::float8 as waited_seconds
                 from rdq.claim(
                   queues => %s::text[], runner => %s, max_tasks => %s, lease => %s::interval,
                   code_version => %s
@@ -130,7 +130,7 @@ class Functions:
             self._connection.cursor(row_factory=class_row(Answer))
             .execute(
                 """
-                select task_id, status, dead_reason, stale,
+                select task_id, status, dead_reason, stale, error_class,
                   case when next_attempt_at < '10000-01-01 00:00Z' then next_attempt_at end
                     as next_attempt_at
                 from rdq.report(

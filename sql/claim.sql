@@ -23,7 +23,8 @@ create or replace function rdq.claim(
   claimed_at timestamptz,
   lease_expires_at timestamptz,
   give_up_at timestamptz,
-  created_at timestamptz
+  created_at timestamptz,
+  due_at timestamptz
 )
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -50,7 +51,7 @@ end
 $$;
 
 comment on function rdq.claim(text[], text, integer, interval, text) is
-'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included. Errors: RD001, RD002, RD007.';
+'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included, due_at since when it could have been claimed. Errors: RD001, RD002, RD007.';
 
 create or replace function rdq.next_due_at(queues text[]) returns timestamptz
 language plpgsql security definer
@@ -168,7 +169,8 @@ returns table (
   claimed_at timestamptz,
   lease_expires_at timestamptz,
   give_up_at timestamptz,
-  created_at timestamptz
+  created_at timestamptz,
+  due_at timestamptz
 )
 language plpgsql
 set enable_seqscan = off
@@ -183,7 +185,7 @@ begin
     select
       d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload, t.content_type,
       t.headers, h.next_no, s.spent, d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at,
-      t.created_at
+      t.created_at, d.due_at
     from unnest(tickets) d
     cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
     cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q
@@ -203,7 +205,7 @@ begin
   )
   select
     j.task_id, j.claim_token, j.queue, j.handler, j.handler_version, j.payload, j.content_type, j.headers, j.next_no,
-    j.spent::integer + 1, j.life, moment, j.expires_at, j.give_up_at, j.created_at
+    j.spent::integer + 1, j.life, moment, j.expires_at, j.give_up_at, j.created_at, j.due_at
   from judged j;
   get diagnostics leased = row_count;
   if leased < cardinality(tickets) then

@@ -43,7 +43,14 @@ comment on function rdq.fail(uuid, uuid, text, text, text, jsonb, text, interval
 'Reports that the attempt failed, and returns what becomes of the task. error_class (TRANSIENT, PERMANENT, AMBIGUOUS) wins over the queue''s rules; retry_after is a lower bound of the delay, capped at a day. Message, stack and detail are cut at 4, 64 and 16 KiB. Errors: RD002.';
 
 create or replace function rdq.report(task_ids uuid[], claim_tokens uuid[], failures jsonb[])
-returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
+returns table (
+  task_id uuid,
+  status text,
+  next_attempt_at timestamptz,
+  dead_reason text,
+  stale boolean,
+  error_class text
+)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 -- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
@@ -99,7 +106,8 @@ begin
 
   return query
   select
-    g.task_id, coalesce(c.status, rdq._status(g.task_id)), c.next_attempt_at, c.dead_reason, c.status is null
+    g.task_id, coalesce(c.status, rdq._status(g.task_id)), c.next_attempt_at, c.dead_reason, c.status is null,
+    c.error_class
   from unnest(task_ids) with ordinality as g (task_id, place)
   left join (
     rdq._conclude(endings, give_up_ats, not_befores) c
@@ -110,7 +118,7 @@ end
 $$;
 
 comment on function rdq.report(uuid[], uuid[], jsonb[]) is
-'Many completes and fails in one round trip, answered in order. A null failure is a success, else {"type", "message", "stack", "detail", "class", "retry_after"} (retry_after in seconds, or an interval). stale: the claim was lost, nothing changed, status is what the task is now. Errors: RD002.';
+'Many completes and fails in one round trip, answered in order. A null failure is a success, else {"type", "message", "stack", "detail", "class", "retry_after"} (retry_after in seconds, or an interval). stale: the claim was lost, nothing changed, status is what the task is now. error_class: what a failure counts as, by its own class or the queue''s rules. Errors: RD002.';
 
 create or replace function rdq.release(
   task_ids uuid[],

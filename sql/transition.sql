@@ -57,7 +57,7 @@ create or replace function rdq._conclude(
   give_up_ats timestamptz[],
   not_befores timestamptz[],
   forced_reason text default null
-) returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text)
+) returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text, error_class text)
 language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
@@ -66,7 +66,9 @@ as $$
 declare
   moment constant timestamptz := clock_timestamp();
   retries rdq.due[];
+  retry_classes text[];
   deaths rdq.dead[];
+  death_classes text[];
   successes uuid[];
 begin
   with ending as materialized (
@@ -142,9 +144,11 @@ begin
   select
     array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at)::rdq.due)
       filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
+    array_agg(j.error_class) filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
     array_agg(rdq._death(j.task_id, j.queue, j.life, j.verdict)) filter (where j.verdict is not null),
+    array_agg(j.error_class) filter (where j.verdict is not null),
     array_agg(j.task_id) filter (where j.outcome = 'SUCCEEDED' and j.verdict is null)
-  into retries, deaths, successes
+  into retries, retry_classes, deaths, death_classes, successes
   from judged j;
 
   perform rdq._check_conserved(
@@ -162,11 +166,11 @@ begin
     perform rdq._free_keys(successes);
   end if;
   return query
-    select r.task_id, 'PENDING', r.due_at, null::text from unnest(retries) r
+    select r.task_id, 'PENDING', r.due_at, null::text, r.class from unnest(retry_classes, retries) as r (class)
     union all
-    select d.task_id, 'DEAD', null, d.reason from unnest(deaths) d
+    select d.task_id, 'DEAD', null, d.reason, d.class from unnest(death_classes, deaths) as d (class)
     union all
-    select s.task_id, 'SUCCEEDED', null, null from unnest(successes) s (task_id);
+    select s.task_id, 'SUCCEEDED', null, null, null from unnest(successes) s (task_id);
 end
 $$;
 

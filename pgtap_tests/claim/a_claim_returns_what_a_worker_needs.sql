@@ -29,7 +29,7 @@ select is(
 from claimed;
 select ok(
   claimed_at between :'before' and clock_timestamp() and claimed_at > transaction_timestamp()
-  and lease_expires_at = claimed_at + interval '90 s' and created_at < claimed_at,
+  and lease_expires_at = claimed_at + interval '90 s' and created_at <= due_at and due_at < claimed_at,
   'the lease is that of the queue, and starts at the clock'
 )
 from claimed;

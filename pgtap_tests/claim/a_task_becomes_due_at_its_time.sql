@@ -1,5 +1,5 @@
 begin;
-select plan(5);
+select plan(6);
 \ir ../helpers/common.psql
 \ir ../helpers/time.psql
 
@@ -11,7 +11,10 @@ select is(count(*), 0::bigint, 'and holds no lease meanwhile') from rdq.lease;
 select pg_temp.pass('5 hours 59 minutes');
 select is_empty($$ select * from rdq.claim('{q}', 'tester') $$, 'a minute before neither');
 select pg_temp.pass('1 minute');
-select is(task_id, :'task', 'but when it is time') from rdq.claim('{q}', 'tester');
+select due_at as scheduled from rdq.due \gset
+create temp table claimed as select * from rdq.claim('{q}', 'tester');
+select is(task_id, :'task', 'but when it is time') from claimed;
+select is(due_at, :'scheduled', 'and the claim says when that was') from claimed;
 select is_empty($$ select * from rdq.claim('{q}', 'tester') $$, 'once');
 
 select * from finish();

@@ -21,16 +21,21 @@ join (
 ) as v (place, error_type, said, status, class) using (place);
 
 create temp table failed as
-select v.place, f.status
-from failing v
-cross join lateral rdq.fail(v.task_id, v.claim_token, v.error_type, error_class => v.said) f;
+select f.*
+from (
+  select
+    array_agg(v.task_id) as task_ids, array_agg(v.claim_token) as claim_tokens,
+    array_agg(jsonb_build_object('type', v.error_type, 'class', v.said)) as failures
+  from failing v
+) v
+cross join lateral rdq.report(v.task_ids, v.claim_tokens, v.failures) f;
 
 select is(
-  row(f.status, a.error_class)::text, row(v.status, v.class)::text,
-  format('%s, said to be %s', v.error_type, coalesce(v.said, 'nothing'))
+  row(f.status, f.error_class, a.error_class)::text, row(v.status, v.class, v.class)::text,
+  format('%s, said to be %s, by the answer and in the history', v.error_type, coalesce(v.said, 'nothing'))
 )
 from failing v
-join failed f using (place)
+join failed f using (task_id)
 join rdq.attempt a using (task_id)
 order by v.place;
 
