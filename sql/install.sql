@@ -22,6 +22,7 @@ set local check_function_bodies = off;
 \ir reclaim.sql
 \ir dead_letter.sql
 \ir redrive.sql
+\ir redrive_run.sql
 \ir purge.sql
 \ir endpoint.sql
 \ir runner.sql
