@@ -90,7 +90,9 @@ create table if not exists rdq.dead (
   error_type text,
   message text,
   fingerprint text not null,
-  code_version text
+  code_version text,
+  -- The bulk redrive that began the life which ended here.
+  redrive_id uuid
 );
 
 create index if not exists dead_by_time on rdq.dead (dead_at, task_id);
@@ -135,25 +137,52 @@ create table if not exists rdq.dedupe (
   primary key (queue, key_hash)
 );
 
--- A bulk redrive: what it may touch, how far it has come. The cursor is the last dead letter looked at.
+-- A bulk redrive: what it may touch, how far it has come, and what became of what it sent. The cursor is
+-- the last dead letter looked at; next_due_at keeps the pace. While the phase is CANARY only a few are
+-- out. A share of deaths is judged over what ended after the last resume.
 create table if not exists rdq.redrive_run (
   redrive_id uuid primary key,
-  state text not null check (state in ('RUNNING', 'PAUSED', 'DONE', 'CANCELLED')),
+  state text not null check (state in ('RUNNING', 'PAUSED', 'HALTED', 'DONE', 'CANCELLED')),
+  state_reason text,
+  phase text not null check (phase in ('CANARY', 'REST')),
   filter jsonb not null,
   queues text[],
-  spread interval not null check (spread >= interval '0'),
+  per_second double precision check (per_second > 0),
+  canary integer not null check (canary >= 0),
+  halt_at double precision check (halt_at > 0 and halt_at <= 1),
+  halt_min integer not null check (halt_min >= 1),
   reason text,
   actor text not null,
   began_at timestamptz not null,
   finished_at timestamptz,
+  settled_at timestamptz,
   matched bigint not null,
   sent bigint not null,
-  skipped bigint not null,
+  succeeded bigint not null,
+  died bigint not null,
+  key_held bigint not null,
+  no_longer_dead bigint not null,
+  succeeded_before bigint not null,
+  died_before bigint not null,
+  next_due_at timestamptz not null,
   cursor_at timestamptz not null,
   cursor_id uuid not null
 );
 
-create index if not exists redrive_run_open on rdq.redrive_run (began_at) where state = 'RUNNING';
+-- Those that may have something to do.
+create index if not exists redrive_run_open on rdq.redrive_run (began_at) where settled_at is null;
+
+-- What a bulk redrive has sent: a row until the end of that life is known and counted.
+create table if not exists rdq.redriven (
+  task_id uuid not null,
+  life integer not null,
+  redrive_id uuid not null,
+  outcome text check (outcome in ('SUCCEEDED', 'DEAD')),
+  -- With the redrive: a task that was purged may be submitted again with its id, and begin anew.
+  primary key (task_id, life, redrive_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+create index if not exists redriven_uncounted on rdq.redriven (redrive_id) where outcome is not null;
 
 create table if not exists rdq.audit (
   id bigint generated always as identity primary key,

@@ -26,6 +26,9 @@ from rdq_runner.sql import Functions
 KNOWN_SCHEMA: Final = "0.1"
 
 TICK_SECONDS: Final = 5.0
+# While a redrive sends at its pace.
+REDRIVE_TICK_SECONDS: Final = 1.0
+TICK_TASKS: Final = 1000
 # Where something is due that a claim does not give, as when another session is just taking it.
 LEAST_PAUSE_SECONDS: Final = 0.1
 # How often to ask about handlers that are unknown.
@@ -125,9 +128,17 @@ class Claims(Loop):
         if now >= self._tick_at:
             # Before the call: a tick that fails does not come again at once.
             self._tick_at = now + TICK_SECONDS * random.uniform(0.8, 1.2)
-            rdq.tick()
+            self._tick_at -= self._tick(rdq)
             self._refresh(rdq)
-        return min(pause, self._tick_at - now)
+        return min(pause, max(self._tick_at - now, 0.0))
+
+    def _tick(self, rdq: Functions) -> float:
+        """Do what is periodic; return by how many seconds the next time comes sooner."""
+        tick = rdq.tick(TICK_TASKS)
+        self._metrics.ticked(tick)
+        if max(tick.reclaimed, tick.given_up, tick.redriven, tick.purged) >= TICK_TASKS:
+            return math.inf
+        return TICK_SECONDS - REDRIVE_TICK_SECONDS if tick.redriven else 0.0
 
     def failed(self, error: psycopg.Error) -> float:
         """Wait, unless the runner cannot work as it was started."""

@@ -2,15 +2,18 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import click
 import psycopg
 
 from rdq_runner import changes, logs
 from rdq_runner.claims import SchemaError, check_schema
+from rdq_runner.commands import COMMANDS
+from rdq_runner.commands.exits import Exit
 from rdq_runner.configuration import Configuration, ConfigurationError
+from rdq_runner.doctor import doctor
 from rdq_runner.handlers import Handlers, HandlersError, load
 from rdq_runner.migrate import MigrationError, migrate
 from rdq_runner.options import connection_options, option, queue_and_bound, warn_of_slips
@@ -18,15 +21,27 @@ from rdq_runner.overdue import TooManyOverdue
 from rdq_runner.runner import Runner
 from rdq_runner.sql import Functions
 
-# Of ``apply --dry-run``. Click's own is 2, for what is not a command; 1 is any other trouble.
-EXIT_WOULD_CHANGE: Final = 3
-
 
 @click.group()
 @click.version_option(package_name="rdq-runner")
 def main() -> None:
     """Run rdq: retries and dead letters in PostgreSQL."""
-    warn_of_slips(list(main.commands.values()))
+    warn_of_slips([*_leaves(main)])
+
+
+def _leaves(group: click.Group) -> Iterator[click.Command]:
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _leaves(command)
+        else:
+            yield command
+
+
+for command in COMMANDS:
+    main.add_command(command)
+
+
+main.add_command(doctor)
 
 
 @main.command("migrate")
@@ -71,7 +86,7 @@ def _apply(config: Configuration | None, dsn: str, dry_run: bool) -> None:
         click.echo("nothing to change")
     elif dry_run:
         click.echo(f"{len(found.made)} would be changed; nothing was")
-        raise SystemExit(EXIT_WOULD_CHANGE)
+        raise SystemExit(Exit.WOULD_CHANGE)
     else:
         click.echo(f"{len(found.made)} changed")
 

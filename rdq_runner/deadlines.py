@@ -19,17 +19,22 @@ class Deadline:
 
 
 class Deadlines:
-    """Does things in time. They are few at once, as many as slots: so looking at all is cheap."""
+    """Does things in time. They are few at once, some for each slot: looking at all is cheap."""
 
     def __init__(self) -> None:
         self._deadlines: set[Deadline] = set()
         self._next = float("inf")
         self._changed = threading.Condition()
+        self._started = False
         self._stopped = False
 
     def start(self) -> None:
-        """Start the thread."""
-        threading.Thread(target=self._run, name="rdq-deadlines", daemon=True).start()
+        """Start the thread, unless it was before."""
+        with self._changed:
+            first = not self._started
+            self._started = True
+        if first:
+            threading.Thread(target=self._run, name="rdq-deadlines", daemon=True).start()
 
     def stop(self) -> None:
         """End the thread; what is not due yet will not be done."""

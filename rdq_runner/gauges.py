@@ -25,6 +25,8 @@ from rdq_runner.sql import Functions
 # Several scrapes in a moment ask the database once.
 CACHE_SECONDS: Final = 1.0
 STATEMENT_SECONDS: Final = 2.0
+# Where even that is not heard, the connection is given up.
+PATIENCE_SECONDS: Final = 4.5
 # A scrape waits no longer, whatever the network does. Prometheus itself gives up after ten seconds.
 ANSWER_SECONDS: Final = 4.0
 # Somebody who scrapes at all comes once a minute.
@@ -103,6 +105,15 @@ _GAUGES: Final = {
 }
 
 
+_OPEN: Final = ("RUNNING", "PAUSED", "HALTED")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    queues: list[QueueStats]
+    redrives: dict[str, int]
+
+
 class QueueGauges(Collector):
     """The queues that the runner's role may see, by one query a scrape.
 
@@ -117,23 +128,29 @@ class QueueGauges(Collector):
         self._thread: threading.Thread | None = None
         self._asked = False
         self._closed = False
-        self._answer: list[QueueStats] | None = None
+        self._answer: _Answer | None = None
         self._answered_at = float("-inf")
         self._failing = False
 
     def describe(self) -> Iterable[Metric]:
         """Name the metrics, without asking the database."""
         yield from self._families().values()
+        yield self._redrives()
         yield self._success()
 
     def collect(self) -> Iterator[Metric]:
         """Give the values; none but the failure if the database does not answer."""
         answer = self._ask()
         families = self._families()
-        for stats in answer or ():
-            for name, family in families.items():
-                family.add_metric([stats.queue], getattr(stats, name))
+        redrives = self._redrives()
+        if answer:
+            for stats in answer.queues:
+                for name, family in families.items():
+                    family.add_metric([stats.queue], getattr(stats, name))
+            for state in _OPEN:
+                redrives.add_metric([state], answer.redrives.get(state, 0))
         yield from families.values()
+        yield redrives
         success = self._success()
         success.add_metric([], answer is not None)
         yield success
@@ -150,6 +167,11 @@ class QueueGauges(Collector):
             for name, text in _GAUGES.items()
         }
 
+    def _redrives(self) -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "rdq_redrives", "Bulk redrives that have not come to their end.", labels=["state"]
+        )
+
     def _success(self) -> GaugeMetricFamily:
         return GaugeMetricFamily(
             "rdq_database_scrape_success",
@@ -157,7 +179,7 @@ class QueueGauges(Collector):
             labels=[],
         )
 
-    def _ask(self) -> list[QueueStats] | None:
+    def _ask(self) -> _Answer | None:
         asked_at = time.monotonic()
         with self._changed:
             if self._closed:
@@ -180,8 +202,9 @@ class QueueGauges(Collector):
             while self._wanted():
                 answer = None
                 try:
-                    connection = connection or self._database.connect(connect_timeout=2)
-                    answer = Functions(connection).queue_stats(STATEMENT_SECONDS)
+                    connection = connection or self._database.connect(PATIENCE_SECONDS)
+                    rdq = Functions(connection)
+                    answer = _Answer(rdq.queue_stats(STATEMENT_SECONDS), rdq.open_redrives())
                 except psycopg.Error as error:
                     self._say(error)
                     if connection:

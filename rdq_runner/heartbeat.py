@@ -5,8 +5,9 @@ Only code that keeps the interpreter's lock without a pause could, as a C extens
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 import psycopg
 
@@ -16,9 +17,15 @@ from rdq_runner.loop import Loop
 from rdq_runner.sessions import Session
 from rdq_runner.sql import Functions
 
+# Less would take a busy server for a silent one.
+LEAST_PATIENCE_SECONDS: Final = 1.0
+
 
 class Heartbeat(Loop):
     """Renews all leases when a third of one has passed; tells the handlers whose lease is lost.
+
+    A server that does not answer is given up after a sixth of the shortest lease. So there is time
+    for a second and a third try, for leases of two seconds and more.
 
     It goes on renewing those too: the token decides whether a lease is held, and asking costs
     nothing.
@@ -34,6 +41,7 @@ class Heartbeat(Loop):
         lost: Callable[[Lease], None],
     ) -> None:
         super().__init__(session)
+        self._longest_patience = session.patience
         self._lost = lost
         self._leases = leases
         self._lease = lease
@@ -41,6 +49,7 @@ class Heartbeat(Loop):
     def step(self, rdq: Functions) -> float | None:
         """Renew, if it is time; return when the next lease wants it."""
         leases = self._leases.held()
+        self._be_patient(leases)
         now = time.monotonic()
         if any(lease.beat_at <= now for lease in leases):
             kept = rdq.heartbeat(*keys(leases), lease=self._lease)
@@ -55,6 +64,7 @@ class Heartbeat(Loop):
     def failed(self, error: psycopg.Error) -> float:
         """Go on trying; a lease that ended meanwhile may be somebody else's by now."""
         leases = self._leases.held()
+        self._be_patient(leases)
         now = time.monotonic()
         for lease in leases:
             if lease.expires_at <= now:
@@ -62,7 +72,14 @@ class Heartbeat(Loop):
         # A short lease does not wait out a long pause.
         return min([self.session.pause, *(lease.claim.lease_seconds / 3 for lease in leases)])
 
+    def _be_patient(self, leases: Sequence[Lease]) -> None:
+        """Have the next call, or the connection for it, take no longer than the leases allow."""
+        shortest = min((lease.claim.lease_seconds for lease in leases), default=float("inf"))
+        patience = max(LEAST_PATIENCE_SECONDS, shortest / 6)
+        self.session.patience = min(patience, self._longest_patience)
+
     def _cancel(self, lease: Lease, event: str) -> None:
+        lease.lost = True
         # Once; and an attempt that has ended is about to be reported, or was while we asked.
         if lease.outcome is None and not lease.task.cancelled:
             lease.cancel()

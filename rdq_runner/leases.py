@@ -27,6 +27,8 @@ class Lease:
     beat_at: float
     outcome: Outcome | None = None
     ended_at: float | None = None
+    lost: bool = False
+    """It is another's, or it may have been for a while."""
 
     @property
     def expires_at(self) -> float:

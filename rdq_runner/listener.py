@@ -6,6 +6,7 @@ runner polls alone.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Final
@@ -20,6 +21,9 @@ from rdq_runner.sql import Functions
 
 # How long a stop may go unnoticed; a notice itself is heard at once.
 LISTEN_SECONDS: Final = 0.5
+# A connection on which nothing is heard may be dead: how often to ask it, and how long it has then.
+ALIVE_SECONDS: Final = 15.0
+ANSWER_SECONDS: Final = 10.0
 # How long a probe may be on its way: so many times LISTEN_SECONDS.
 PROBE_ROUNDS: Final = 6
 # One who hears nothing looks whether that is still so: the pooler may be gone.
@@ -50,12 +54,16 @@ class Listener(Loop):
         self._died = died
         self._deaf = False
         self._said = False
+        self._ask_at = 0.0
+        self.session.patience = ANSWER_SECONDS
 
     def step(self, rdq: Functions) -> float:
         """Listen for a while."""
         if self._deaf:
             self.session.close()
             return DEAF_SECONDS
+        if time.monotonic() >= self._ask_at:
+            self._listen(rdq)
         for notice in rdq.notices(timeout=LISTEN_SECONDS):
             if notice.channel == "rdq_dead":
                 if session := self._database.backends.get(notice.pid):
@@ -65,31 +73,37 @@ class Listener(Loop):
         return 0
 
     def _opened(self, rdq: Functions) -> None:
-        self._deaf = not self._hears(rdq)
+        self._deaf = not hears(rdq, self._database, self.stopping.is_set)
         if not self._deaf:
-            rdq.listen()
+            self._listen(rdq)
             self._due()
         elif not self._said and not self.stopping.is_set():
             self._said = True
             say(logging.WARNING, "cannot listen behind this pooler: the runner polls")
 
-    def _hears(self, rdq: Functions) -> bool:
-        """Whether a notice of another session gets here; one of our own would, through any pooler.
+    def _listen(self, rdq: Functions) -> None:
+        # Where it listens already this changes nothing, and is only answered.
+        rdq.listen()
+        self._ask_at = time.monotonic() + ALIVE_SECONDS
 
-        The channel is not that of the work: a server process that goes back into the pool goes on
-        listening, and its next clients would be told of every submit.
-        """
-        if rdq.is_direct():
-            return True
-        try:
-            rdq.listen_to_probes()
-        except psycopg.errors.FeatureNotSupported:
-            return False
-        token = uuid4().hex
-        with closing(self._database.connect()) as other:
-            Functions(other).send_probe(token)
-        return any(
-            token in [notice.payload for notice in rdq.notices(timeout=LISTEN_SECONDS)]
-            for _ in range(PROBE_ROUNDS)
-            if not self.stopping.is_set()
-        )
+
+def hears(rdq: Functions, database: Database, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a notice of another session gets here; one of our own would, through any pooler.
+
+    The channel is not that of the work: a server process that goes back into the pool goes on
+    listening, and its next clients would be told of every submit.
+    """
+    if rdq.is_direct():
+        return True
+    try:
+        rdq.listen_to_probes()
+    except psycopg.errors.FeatureNotSupported:
+        return False
+    token = uuid4().hex
+    with closing(database.connect()) as other:
+        Functions(other).send_probe(token)
+    return any(
+        token in [notice.payload for notice in rdq.notices(timeout=LISTEN_SECONDS)]
+        for _ in range(PROBE_ROUNDS)
+        if not stopped()
+    )

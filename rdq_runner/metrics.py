@@ -6,12 +6,14 @@ queue whichever runner one asks comes from the database: see `rdq_runner.gauges`
 
 import json
 import threading
+from dataclasses import asdict, fields
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.registry import Collector
 
 from rdq_runner.leases import Lease
+from rdq_runner.rows import Tick
 
 OTHER: Final = "_other"
 
@@ -75,6 +77,14 @@ class Metrics:
             _PAIR,
             registry=None,
         )
+        self._upkeep = Counter(
+            "rdq_upkeep",
+            "Tasks that this runner's ticks moved: reclaimed, given up, redriven in bulk, purged.",
+            ["action"],
+            registry=None,
+        )
+        for action in (field.name for field in fields(Tick)):
+            self._upkeep.labels(action)
         self._collectors: list[Collector] = []
         for metric in (
             self._attempts,
@@ -84,6 +94,7 @@ class Metrics:
             self._rescued,
             self._dead,
             self._lost,
+            self._upkeep,
         ):
             self.show(metric)
 
@@ -143,6 +154,11 @@ class Metrics:
     def lost(self, lease: Lease) -> None:
         """Count a lease that was lost while its handler ran."""
         self._lost.labels(*self._pair(lease.claim.queue, lease.claim.handler)).inc()
+
+    def ticked(self, tick: Tick) -> None:
+        """Count what a tick did."""
+        for action, count in asdict(tick).items():
+            self._upkeep.labels(action).inc(count)
 
     def announced(self, notice: str, session: str) -> None:
         """Count dead letters of which only the notice of the database tells.

@@ -29,6 +29,7 @@ class Reports(Loop):
     """Reports what has finished, and hands back what is released.
 
     :param rescheduled: is called when tasks have a new time to be due: nothing else announces it.
+    :param failed: is called when leases want to be renewed, since a report has failed.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class Reports(Loop):
         leases: Leases,
         metrics: Metrics,
         rescheduled: Callable[[], None],
+        failed: Callable[[], None],
     ) -> None:
         super().__init__(session)
         self._metrics = metrics
         self._leases = leases
         self._rescheduled = rescheduled
+        self._failed = failed
 
     def step(self, rdq: Functions) -> float | None:
         """Settle a batch."""
@@ -65,6 +68,13 @@ class Reports(Loop):
         if refused:
             raise refused
         return 0
+
+    def failed(self, error: psycopg.Error) -> float:
+        """Wait; meanwhile heartbeats have passed by the leases that the report had locked."""
+        for lease in self._leases.finished():
+            lease.beat_at = 0.0
+        self._failed()
+        return super().failed(error)
 
     def _release(self, rdq: Functions, release: Release, leases: list[Lease]) -> None:
         delay = timedelta(seconds=release.delay)

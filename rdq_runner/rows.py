@@ -57,6 +57,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """How many tasks a step of what is periodic has moved."""
+
+    reclaimed: int
+    given_up: int
+    redriven: int
+    purged: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueueStats:
     """How many tasks of a queue are where, and how long the oldest have been there."""
 
@@ -70,3 +80,17 @@ class QueueStats:
     oldest_due_age_seconds: float
     oldest_dead_age_seconds: float
     runners: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong, or worth knowing.
+
+    :param severity: ``error``, ``warning`` or ``info``.
+    :param advice: a statement or a command that can be pasted, with a remark.
+    """
+
+    severity: str
+    subject: str
+    finding: str
+    advice: str

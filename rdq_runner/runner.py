@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -38,7 +39,7 @@ from rdq_runner.sql import Functions
 
 # After the grace period: for the reports that are left, also while the database is away.
 FLUSH_SECONDS: Final = 10.0
-# For a thread that may be in a call to a database that does not answer.
+# For threads that may be in a call to a database that does not answer.
 JOIN_SECONDS: Final = 10.0
 _NAME_BYTES: Final = 200
 
@@ -102,7 +103,7 @@ class Runner:
         self._hurried = False
         self._stop_once = threading.Lock()
         self._stopped = threading.Event()
-        database = Database(dsn, f"rdq-runner {self.name}")
+        self._database = database = Database(dsn, f"rdq-runner {self.name}")
         held_for = None if lease is None else timedelta(seconds=lease)
         given = queues.items() if isinstance(queues, Mapping) else ()
         bounds = {queue: bound for queue, bound in given if bound is not None}
@@ -132,7 +133,11 @@ class Runner:
         self._monitor = Monitor(database, self._leases, entry, lambda: execution.overdue, registry)
         metrics = self._monitor.metrics
         self._reports = Reports(
-            Session(database, "reports"), self._leases, metrics, lambda: self._claims.wake()
+            Session(database, "reports"),
+            self._leases,
+            metrics,
+            rescheduled=lambda: self._claims.wake(),
+            failed=lambda: self._heartbeat.wake(),
         )
         self._heartbeat = Heartbeat(
             Session(database, "heartbeat"), self._leases, held_for, metrics.lost
@@ -224,6 +229,7 @@ class Runner:
                 say(logging.ERROR, "outcomes not reported", count=unreported)
             self._end(self._listener, self._reports, self._heartbeat)
             self._monitor.stop()
+            self._database.close()
             say(logging.INFO, "runner stopped", runner=self.name, interrupted=self.interrupted)
             self._stopped.set()
         self._events.put(_Event.STOPPED)
@@ -286,9 +292,10 @@ class Runner:
     def _end(self, *loops: Loop) -> None:
         for loop in loops:
             loop.stop()
+        until = time.monotonic() + JOIN_SECONDS
         for loop in loops:
             if thread := self._threads.get(loop):
-                thread.join(JOIN_SECONDS)
+                thread.join(max(until - time.monotonic(), 0))
 
 
 @contextmanager

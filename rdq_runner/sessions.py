@@ -1,4 +1,4 @@
-"""Connections that come back: after a restart, a failover, a server that became read-only.
+"""Connections that come back: after a restart, a failover, a silence, a server that is read-only.
 
 Each thread has a connection of its own, in autocommit, so none is ever idle in a transaction. After
 any error it is closed and opened anew, since only that finds the new primary. Nothing is prepared:
@@ -6,6 +6,7 @@ behind a pooler the next transaction may be another server process's.
 """
 
 import logging
+import math
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -15,15 +16,21 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from rdq_runner.deadlines import Deadlines
 from rdq_runner.logs import say
+from rdq_runner.silence import PATIENCE_SECONDS, AsyncConnection, Connection, Watch
 from rdq_runner.sql import Functions
 
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 5.0
 
-# A peer that went silent is noticed within half a minute.
+CONNECT_SECONDS: Final = 10
+# libpq takes less for this.
+LEAST_CONNECT_SECONDS: Final = 2
+
+# A peer that is gone for good is noticed within half a minute, also between two calls.
 _PARAMETERS: Final[dict[str, Any]] = {
-    "connect_timeout": 10,
+    "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -56,28 +63,52 @@ class Database:
             "fallback_application_name": application_name,
             **conninfo_to_dict(dsn),
         }
+        self._connect_seconds = _seconds(self._parameters["connect_timeout"])
+        self.patience = PATIENCE_SECONDS
         self.outages = 0
         # The processes of the server that serve us, and which session each is.
         self.backends: dict[int, str] = {}
         self._lock = threading.Lock()
         self._out: set[str] = set()
+        self._deadlines = Deadlines()
 
     @property
     def out(self) -> bool:
         """Whether some session has lost it."""
         return bool(self._out)
 
-    def connect(self, **parameters: Any) -> psycopg.Connection:
-        """Open a connection in autocommit; `parameters` override those of the connection string."""
-        return psycopg.connect(
-            **{**self._parameters, **parameters}, autocommit=True, prepare_threshold=None
-        )
+    def connect(self, patience: float | None = None) -> Connection:
+        """Open a connection in autocommit.
 
-    async def connect_async(self) -> psycopg.AsyncConnection:
-        """Open a connection in autocommit, for an event loop."""
-        return await psycopg.AsyncConnection.connect(
-            **self._parameters, autocommit=True, prepare_threshold=None
+        :param patience: seconds for each answer of the server, and for the connection if that is
+            less than what the connection string says; two are the least for that.
+        """
+        patience = patience or self.patience
+        connection = Connection.connect(
+            **self._within(patience), autocommit=True, prepare_threshold=None
         )
+        connection.watch = self._watch(patience)
+        return connection
+
+    async def connect_async(self) -> AsyncConnection:
+        """Open a connection in autocommit, for an event loop."""
+        connection = await AsyncConnection.connect(
+            **self._within(self.patience), autocommit=True, prepare_threshold=None
+        )
+        connection.watch = self._watch(self.patience)
+        return connection
+
+    def close(self) -> None:
+        """Watch no longer over connections: a runner has ended."""
+        self._deadlines.stop()
+
+    def _within(self, patience: float) -> dict[str, Any]:
+        most = max(math.ceil(patience), LEAST_CONNECT_SECONDS)
+        return {**self._parameters, "connect_timeout": min(self._connect_seconds, most)}
+
+    def _watch(self, patience: float) -> Watch:
+        self._deadlines.start()
+        return Watch(self._deadlines, patience)
 
     def lost(self, purpose: str, error: psycopg.Error) -> None:
         """Note that a session failed."""
@@ -104,6 +135,15 @@ class Database:
             say(logging.INFO, "database available again", session=purpose)
 
 
+def _seconds(connect_timeout: object) -> int:
+    """Return how long a connection may take to open; to libpq zero means for ever."""
+    try:
+        seconds = int(str(connect_timeout))
+    except ValueError as error:
+        raise psycopg.ProgrammingError(f"bad connect_timeout: {connect_timeout}") from error
+    return seconds if seconds > 0 else int(PATIENCE_SECONDS)
+
+
 class Session:
     """One thread's connection: opened when it is needed, closed at an error.
 
@@ -123,7 +163,9 @@ class Session:
         self._database = database
         self._opened = opened
         self._quiet = quiet
-        self._connection: psycopg.Connection | None = None
+        self.patience = database.patience
+        """Seconds for each answer of the database; then the connection is given up."""
+        self._connection: Connection | None = None
         self._outages = 0
         self._failures = 0
 
@@ -154,9 +196,11 @@ class Session:
         if self._connection is None or self._outages != self._database.outages:
             self.close()
             self._outages = self._database.outages
-            self._connection = self._database.connect()
+            self._connection = self._database.connect(self.patience)
             self._database.backends[self._connection.info.backend_pid] = self.purpose
             self._opened(Functions(self._connection))
+        if self._connection.watch:
+            self._connection.watch.patience = self.patience
         return self._connection
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from rdq_runner.policies import Policy
-from rdq_runner.rows import Answer, Claim, Endpoint, QueueStats
+from rdq_runner.rows import Answer, Claim, Endpoint, Finding, QueueStats, Tick
 from rdq_runner.storable import Json
 
 SUBMIT: Final = """
@@ -169,9 +169,13 @@ class Functions:
         )
         return float(seconds)
 
-    def tick(self) -> None:
-        """Do one bounded step of all that is periodic, in all permitted queues."""
-        self._connection.execute("select rdq.tick()")
+    def tick(self, max_tasks: int) -> Tick:
+        """Do one step of all that is periodic, in all permitted queues, each part so bounded."""
+        [tick] = self._connection.cursor(row_factory=class_row(Tick)).execute(
+            "select reclaimed, given_up, redriven, purged from rdq.tick(max_tasks => %s)",
+            [max_tasks],
+        )
+        return tick
 
     def runner_seen(
         self,
@@ -228,6 +232,35 @@ class Functions:
                 )
                 .fetchall()
             )
+
+    def open_redrives(self) -> dict[str, int]:
+        """Return how many bulk redrives are in each state that is not the end."""
+        rows = self._connection.execute(
+            """
+            select state, count(*)
+            from rdq.redrives
+            where state in ('RUNNING', 'PAUSED', 'HALTED')
+            group by state
+            """
+        )
+        return dict(rows.fetchall())
+
+    def doctor(self, deep: bool) -> list[Finding]:
+        """Return what is wrong, the worst first; deep reads every task."""
+        return (
+            self._connection.cursor(row_factory=class_row(Finding))
+            .execute(
+                "select severity, subject, finding, advice from rdq.doctor(deep => %s)", [deep]
+            )
+            .fetchall()
+        )
+
+    def clock(self) -> float:
+        """Return the database's clock, in seconds since 1970."""
+        [(seconds,)] = self._connection.execute(
+            "select extract(epoch from clock_timestamp())::float8"
+        )
+        return float(seconds)
 
     def is_direct(self) -> bool:
         """Whether the server process that answers is the one that was connected to: no pooler."""

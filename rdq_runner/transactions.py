@@ -8,8 +8,6 @@ Connections are kept for the next attempts, since most of what a new one costs i
 first calls of the functions of rdq. What a handler has set in its session is reset before that.
 """
 
-import os
-import socket
 import threading
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -26,6 +24,7 @@ from rdq_runner.leases import Lease
 from rdq_runner.outcomes import Committed, Failure, Outcome, Release
 from rdq_runner.overdue import Overdue, Run, TimeLimits
 from rdq_runner.sessions import Database
+from rdq_runner.silence import AsyncConnection, Connection, shut
 from rdq_runner.sql import RESET, complete, complete_async
 
 CANCEL_SECONDS: Final = 2.0
@@ -47,9 +46,9 @@ class Transactions:
         self._overdue = overdue
         self._most_idle = most_idle
         self._lock = threading.Lock()
-        self._idle: list[psycopg.Connection[Any]] = []
-        self._running: set[psycopg.Connection[Any]] = set()
-        self._ended: set[psycopg.Connection[Any]] = set()
+        self._idle: list[Connection] = []
+        self._running: set[Connection] = set()
+        self._ended: set[Connection] = set()
         self._stopped = False
 
     def attempt(self, handler: Registration, lease: Lease, timeout: float | None) -> Outcome:
@@ -58,6 +57,7 @@ class Transactions:
             connection = self._take()
         except psycopg.Error as error:
             return _failed(error, handler, lease)
+        _excuse(connection, lease)
         run = Run(**lease.labels)
 
         def late() -> None:
@@ -76,31 +76,37 @@ class Transactions:
         """End the transactions that run: whoever has their tasks next must not wait for them."""
         with self._lock:
             self._stopped = True
-            idle, self._idle = self._idle, []
             running = list(self._running)
-        for connection in idle:
-            connection.close()
+        self._forget()
         for connection in running:
             self._end(connection)
 
-    def _take(self) -> psycopg.Connection[Any]:
+    def _take(self) -> Connection:
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 connection = self._database.connect()
                 break
-            # It may have waited through a restart of the server.
+            _be_strict(connection)
             try:
                 connection.execute(RESET)
                 break
             except psycopg.Error:
                 connection.close()
+                self._forget()
         with self._lock:
             self._running.add(connection)
         return connection
 
-    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+    def _forget(self) -> None:
+        """Close what is kept: it has waited through a restart of the server, or a silence, too."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _give_back(self, connection: Connection) -> None:
         with self._lock:
             self._running.discard(connection)
             keep = (
@@ -116,11 +122,11 @@ class Transactions:
         if not keep:
             connection.close()
 
-    def _end(self, connection: psycopg.Connection[Any]) -> None:
+    def _end(self, connection: Connection) -> None:
         """End a connection that another thread is using: the server rolls back, its locks go.
 
-        Closing it here would free what the other thread is in; and the server would see that its
-        client is gone only after the statement that it executes.
+        Without the cancellation it would see that its client is gone only after the statement that
+        it executes.
         """
         with self._lock:
             if connection not in self._running:
@@ -128,11 +134,10 @@ class Transactions:
             self._ended.add(connection)
         with suppress(psycopg.Error):
             connection.cancel_safe(timeout=CANCEL_SECONDS)
-        with self._lock, suppress(psycopg.Error, OSError):
+        with self._lock:
             # Not closed meanwhile, so the descriptor is still its own.
             if connection in self._running:
-                with socket.socket(fileno=os.dup(connection.fileno())) as twin:
-                    twin.shutdown(socket.SHUT_RDWR)
+                shut(connection)
 
 
 class AsyncTransactions:
@@ -140,7 +145,7 @@ class AsyncTransactions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._idle: list[psycopg.AsyncConnection[Any]] = []
+        self._idle: list[AsyncConnection] = []
 
     async def attempt(self, handler: Registration, lease: Lease) -> Outcome:
         """Run a handler to the end of its transaction."""
@@ -148,6 +153,7 @@ class AsyncTransactions:
             connection = await self._take()
         except BaseException as error:
             return _failed(error, handler, lease)
+        _excuse(connection, lease)
         outcome: Outcome = _LOST
         try:
             async with connection.transaction() as transaction:
@@ -169,13 +175,15 @@ class AsyncTransactions:
         while self._idle:
             await self._idle.pop().close()
 
-    async def _take(self) -> psycopg.AsyncConnection[Any]:
+    async def _take(self) -> AsyncConnection:
         while self._idle:
             connection = self._idle.pop()
+            _be_strict(connection)
             try:
                 await connection.execute(RESET)
             except psycopg.Error:
                 await connection.close()
+                await self.close()
             else:
                 return connection
         return await self._database.connect_async()
@@ -192,6 +200,20 @@ def _transact(connection: psycopg.Connection[Any], handler: Registration, lease:
     except BaseException as error:
         return _failed(error, handler, lease)
     return outcome
+
+
+def _excuse(connection: Connection | AsyncConnection, lease: Lease) -> None:
+    """Let statements take as long as they take, while the lease is kept.
+
+    If it is lost the server is silent, or the transaction is rolled back anyway.
+    """
+    if connection.watch:
+        connection.watch.excused = lambda: not lease.lost
+
+
+def _be_strict(connection: Connection | AsyncConnection) -> None:
+    if connection.watch:
+        connection.watch.excused = None
 
 
 def _is_sound(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

@@ -6,18 +6,27 @@ create or replace function rdq.grant_access(role text, capability text, queues t
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  before jsonb;
+  after jsonb;
 begin
   perform rdq._require_all_queues('admin');
   perform rdq._check_access(role, capability);
   if queues is null or cardinality(queues) = 0 or array_position(queues, null) is not null then
     perform rdq._refuse('RD002', 'queues is empty or has a null', 'Give globs such as {payments.*}; {*} is every queue.');
   end if;
-  insert into rdq.access (role, capability, queues)
+  select to_jsonb(a) into before
+  from rdq.access a
+  where a.role = grant_access.role and a.capability = grant_access.capability
+  for update;
+  insert into rdq.access as a (role, capability, queues)
   values (grant_access.role, grant_access.capability, grant_access.queues)
-  on conflict on constraint access_pkey do update set queues = excluded.queues;
+  on conflict on constraint access_pkey do update set queues = excluded.queues
+  returning to_jsonb(a) into after;
   perform rdq._grant(role, capability);
-  perform rdq._audit('grant_access',
-    after => jsonb_build_object('role', role, 'capability', capability, 'queues', queues));
+  if after is distinct from before then
+    perform rdq._audit('grant_access', before => before, after => after);
+  end if;
 end
 $$;
 
@@ -32,19 +41,22 @@ declare
   was rdq.access;
 begin
   perform rdq._require_all_queues('admin');
-  perform rdq._check_access(role, capability);
   delete from rdq.access a
   where a.role = revoke_access.role and a.capability = revoke_access.capability
   returning a.* into was;
   if not found then
+    perform rdq._check_access(role, capability);
     perform rdq._refuse('RD003',
       format('role "%s" has no access as %s', role, capability), 'select * from rdq.audit_log shows what was granted.');
   end if;
-  -- Other capabilities may need the same functions: take all away, and give back what is left.
-  execute format('revoke all on all functions in schema rdq from %I', role);
-  execute format('revoke all on all tables in schema rdq from %I', role);
-  execute format('revoke all on schema rdq from %I', role);
-  perform rdq._grant(a.role, a.capability) from rdq.access a where a.role = revoke_access.role;
+  -- A role that was dropped has lost its privileges, but one that is created anew would find its queues.
+  if exists (select from pg_roles r where r.rolname = role) then
+    -- Other capabilities may need the same functions: take all away, and give back what is left.
+    execute format('revoke all on all functions in schema rdq from %I', role);
+    execute format('revoke all on all tables in schema rdq from %I', role);
+    execute format('revoke all on schema rdq from %I', role);
+    perform rdq._grant(a.role, a.capability) from rdq.access a where a.role = revoke_access.role;
+  end if;
   perform rdq._audit('revoke_access', before => to_jsonb(was));
 end
 $$;
@@ -61,13 +73,14 @@ as $$
       '{version, claim, heartbeat, complete, fail, report, release, reclaim, next_due_at, tick,
         policies, callbacks, runner_seen, runner_gone}'),
     ('viewer', '{viewer}',
-      '{version, tasks, queues, queue_stats, dead_letters, dead_letter_groups, history, envelope, fingerprint,
-        redrive_status, audit_log, endpoints, runners, doctor, _queue_patterns, _attempt_count}'),
+      '{version, tasks, queues, queue_stats, dead_letters, dead_letter_groups, dead_letter_timeline, history, envelope, fingerprint,
+        redrive_status, redrives, audit_log, endpoints, runners, doctor, _doctor, _queue_patterns, _spent, _may_see_redrive}'),
     ('operator', '{operator, viewer, upkeep}',
       '{redrive, redrive_where, pause_redrive, resume_redrive, cancel_redrive, cancel, purge, purge_where,
         pause_queue, resume_queue, reclaim, tick}'),
     ('admin', '{admin, operator, viewer, worker, producer, upkeep}',
-      '{create_queue, alter_queue, drop_queue, set_endpoint, drop_endpoint, grant_access, revoke_access}')
+      '{create_queue, alter_queue, drop_queue, set_endpoint, drop_endpoint, grant_access, revoke_access,
+        purge_audit}')
 $$;
 
 comment on function rdq._capabilities() is

@@ -79,6 +79,7 @@ comment on function rdq.next_due_at(text[]) is
 
 create or replace function rdq._chosen_queues(queues text[], capability text default 'worker') returns text[]
 language plpgsql
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   patterns constant text[] := rdq._queue_patterns(capability);
@@ -106,6 +107,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -175,6 +177,7 @@ returns table (
 language plpgsql
 set enable_seqscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();

@@ -15,14 +15,14 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  before jsonb;
-  after jsonb;
+  before rdq.endpoint;
+  after rdq.endpoint;
 begin
   perform rdq._require('admin', queue);
   perform rdq._queue(queue);
   perform rdq._check_name('handler', handler);
   perform rdq._check_endpoint(url, timeout, headers, secret, response_rules);
-  select to_jsonb(e) into before
+  select e.* into before
   from rdq.endpoint e
   where e.queue = set_endpoint.queue and e.handler = set_endpoint.handler
   for update;
@@ -37,8 +37,11 @@ begin
     headers = excluded.headers,
     secret = excluded.secret,
     response_rules = excluded.response_rules
-  returning to_jsonb(e) into after;
-  perform rdq._audit('set_endpoint', queue => queue, before => before, after => after);
+  returning e.* into after;
+  if after is distinct from before then
+    perform rdq._audit('set_endpoint', queue => queue,
+      before => rdq._audited_endpoint(before), after => rdq._audited_endpoint(after, before));
+  end if;
 end
 $$;
 
@@ -60,7 +63,7 @@ begin
     perform rdq._refuse('RD003',
       format('queue "%s" has no endpoint for handler "%s"', queue, handler), 'select * from rdq.endpoints lists them.');
   end if;
-  perform rdq._audit('drop_endpoint', queue => queue, before => to_jsonb(before));
+  perform rdq._audit('drop_endpoint', queue => queue, before => rdq._audited_endpoint(before));
 end
 $$;
 
@@ -85,6 +88,20 @@ $$;
 
 comment on function rdq.callbacks(text[]) is
 'The endpoints of the queues (null: all that the caller may work in), for a runner. Errors: RD001, RD007.';
+
+create or replace function rdq._audited_endpoint(endpoint rdq.endpoint, was rdq.endpoint default null) returns jsonb
+language sql immutable
+-- Header fields may be secrets, and whoever looks at the queue sees its audit.
+return case when endpoint.queue is not null then to_jsonb(endpoint) || jsonb_build_object('headers', (
+  select coalesce(jsonb_object_agg(field.name, case
+    when was.headers ->> field.name <> field.value then 'not shown, changed'
+    else 'not shown'
+  end), '{}')
+  from jsonb_each_text(endpoint.headers) as field (name, value)
+)) end;
+
+comment on function rdq._audited_endpoint(rdq.endpoint, rdq.endpoint) is
+'An endpoint as the audit keeps it, with the names of its header fields but not their values; null for none.';
 
 create or replace function rdq._check_endpoint(url text, timeout interval, headers jsonb, secret text, response_rules jsonb)
 returns void

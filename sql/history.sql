@@ -23,7 +23,7 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform rdq._require('viewer', (rdq._task(task_id)).queue);
+  perform rdq._task(task_id, 'viewer');
   return query
   select
     a.attempt_no, a.life, a.outcome, a.error_class, a.error_type, a.message, a.stack, a.detail, a.runner,
@@ -42,9 +42,8 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  task constant rdq.task := rdq._task(task_id);
+  task constant rdq.task := rdq._task(task_id, 'viewer');
 begin
-  perform rdq._require('viewer', task.queue);
   return to_jsonb(task) - 'payload'
     || jsonb_build_object(
       'payload', translate(encode(task.payload, 'base64'), E'\n', ''),
@@ -73,15 +72,44 @@ declare
 begin
   select t.* into found_task from rdq.task t where t.id = _task.task_id;
   if not found then
-    perform rdq._refuse('RD003',
-      format('task %s does not exist', coalesce(task_id::text, 'null')),
-      'It was never submitted here, or it was purged; select * from rdq.audit_log shows purges.');
+    perform rdq._refuse_unknown_task(task_id);
   end if;
   return found_task;
 end
 $$;
 
 comment on function rdq._task(uuid) is 'What was asked; refuses (RD003) a task that does not exist.';
+
+create or replace function rdq._task(task_id uuid, capability text) returns rdq.task
+language plpgsql stable
+as $$
+declare
+  found_task constant rdq.task := rdq._task(task_id);
+begin
+  if not rdq._permitted(found_task.queue, rdq._queue_patterns(capability)) then
+    if not rdq._permitted(found_task.queue, rdq._queue_patterns('viewer')) then
+      perform rdq._refuse_unknown_task(task_id);
+    end if;
+    perform rdq._require(capability, found_task.queue);
+  end if;
+  return found_task;
+end
+$$;
+
+comment on function rdq._task(uuid, text) is
+'What was asked of a task in whose queue the caller has the capability. Who may not see the queue is told that there is no such task (RD003), who only may not act is told so (RD007).';
+
+create or replace function rdq._refuse_unknown_task(task_id uuid) returns void
+language plpgsql
+as $$
+begin
+  perform rdq._refuse('RD003',
+    format('task %s does not exist', coalesce(task_id::text, 'null')),
+    'It was never submitted here, it was purged (select * from rdq.audit_log shows it), or it is in a queue that you may not see.');
+end
+$$;
+
+comment on function rdq._refuse_unknown_task(uuid) is 'Refuses (RD003) a task that does not exist, or not for the caller: in the same words.';
 
 create or replace function rdq._status(task_id uuid) returns text
 language plpgsql volatile
@@ -130,14 +158,3 @@ $$;
 
 comment on function rdq._tally(uuid, integer) is
 'What the history says about a life: the next attempt number, the first of this life, runs, rungs of the ladder climbed, releases, ambiguous failures, and attempts that vanished in a row.';
-
-create or replace function rdq._attempt_count(task_id uuid, life integer, max_releases integer, in_flight boolean)
-returns bigint
-language sql stable security definer
-set search_path = pg_catalog, pg_temp
-return (
-  select rdq._spent(t.runs, t.releases, max_releases) + in_flight::integer
-  from rdq._tally(task_id, life) t
-);
-
-comment on function rdq._attempt_count(uuid, integer, integer, boolean) is 'The budget spent in a life, a claim in flight included; for the views.';

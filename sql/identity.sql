@@ -14,18 +14,19 @@ comment on function rdq.version() is
 'The version of this schema (semantic versioning). A runner works with every schema of its own major and minor version.';
 
 create or replace function rdq.uuid_v7() returns uuid
-language plpgsql volatile
-as $$
-declare
-  milliseconds constant bigint := extract(epoch from clock_timestamp()) * 1000;
-  -- A random version 4 UUID whose first 48 bits become the time. Version 4 (0100) turns into 7 (0111)
-  -- by setting the two bits in between.
-  bytes bytea := overlay(uuid_send(gen_random_uuid()) placing substring(int8send(milliseconds) from 3) from 1 for 6);
-begin
-  bytes := set_bit(set_bit(bytes, 52, 1), 53, 1);
-  return encode(bytes, 'hex')::uuid;
-end
-$$;
+language sql volatile
+-- A random version 4 UUID whose first 48 bits become the time in milliseconds. Version 4 (0100) turns into 7
+-- (0111) by setting the two bits in between. An expression, so that it is inlined: a fifth of the time.
+return encode(
+  set_bit(
+    set_bit(
+      overlay(
+        uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
+      ), 52, 1
+    ), 53, 1
+  ), 'hex'
+)::uuid;
 
 comment on function rdq.uuid_v7() is
 'A new time-ordered UUID, version 7 (RFC 9562, section 5.7), with a precision of one millisecond.';

@@ -7,6 +7,7 @@ set local check_function_bodies = off;
 -- What the schema holds.
 \ir ../migrations/0001.tables.sql
 \ir ../migrations/0002.runners.sql
+\ir ../migrations/0004.dead_letters.sql
 
 -- What it does.
 \ir identity.sql
@@ -21,6 +22,7 @@ set local check_function_bodies = off;
 \ir report.sql
 \ir reclaim.sql
 \ir dead_letter.sql
+\ir cause.sql
 \ir redrive.sql
 \ir redrive_run.sql
 \ir purge.sql
@@ -28,6 +30,8 @@ set local check_function_bodies = off;
 \ir runner.sql
 \ir maintain.sql
 \ir observe.sql
+\ir doctor.sql
+\ir doctor_server.sql
 \ir access.sql
 
 commit;

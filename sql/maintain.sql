@@ -11,9 +11,11 @@ declare
   chosen constant text[] := rdq._chosen_queues(queues, 'upkeep');
 begin
   perform rdq._check_count('max_tasks', max_tasks);
+  -- First, since it takes dedupe keys, in their order, and the others let go of some: a submit that waits for
+  -- one of those may hold one of these.
+  redriven := rdq._advance_redrives(max_tasks);
   select count(*) into reclaimed from rdq._reclaim(max_tasks, chosen);
   given_up := rdq._give_up(max_tasks, chosen);
-  redriven := rdq._advance_redrives(max_tasks);
   purged := rdq._retain(max_tasks, chosen);
   return next;
 end
@@ -63,51 +65,87 @@ comment on function rdq._give_up(integer, text[]) is 'Buries waiting tasks whose
 
 create or replace function rdq._advance_redrives(max_tasks integer) returns bigint
 language plpgsql
+-- Walks redrive_run_open, and probes redriven_uncounted for each.
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
-  chosen uuid;
+  was rdq.redrive_run;
+  run rdq.redrive_run;
 begin
-  -- One in a transaction: each locks its dead letters in the order of ids, and two after another would not.
-  select r.redrive_id into chosen
+  -- One that stands still, to count what has ended of it.
+  select r.* into was
   from rdq.redrive_run r
-  where r.state = 'RUNNING'
+  where r.settled_at is null and r.state <> 'RUNNING'
+    and (
+      select o.redrive_id from rdq.redriven o where o.redrive_id = r.redrive_id and o.outcome is not null limit 1
+    ) is not null
   order by random()
   limit 1
   for update skip locked;
-  return rdq._advance_redrive(chosen, max_tasks);
+  if found then
+    perform rdq._advance_redrive(was, max_tasks);
+  end if;
+  -- And one that runs. One in a transaction: each locks its dead letters in the order of ids, and two after
+  -- another would not.
+  select r.* into was
+  from rdq.redrive_run r
+  where r.settled_at is null and r.state = 'RUNNING'
+  order by random()
+  limit 1
+  for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  run := rdq._advance_redrive(was, max_tasks);
+  if run.state = 'DONE' then
+    perform rdq._audit('finish_redrive', queue => run.filter ->> 'queue', redrive_id => run.redrive_id,
+      affected => run.sent, after => rdq._redrive_counts(run));
+  end if;
+  return run.sent + run.key_held - was.sent - was.key_held;
 end
 $$;
 
-comment on function rdq._advance_redrives(integer) is 'A batch of one of the running bulk redrives, by chance; returns how many dead letters it looked at.';
+comment on function rdq._advance_redrives(integer) is
+'A step of one of the running bulk redrives, by chance, and the count of one that stands still; returns how many dead letters were taken up.';
 
 create or replace function rdq._retain(max_tasks integer, queues text[]) returns bigint
 language plpgsql
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
+set enable_incremental_sort = off
 set jit = off
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
   ended record;
-  gone bigint;
   total bigint := 0;
 begin
   -- Walks attempt_by_success and dead_by_queue from their lower ends, a queue at a time.
   for ended in
-    select q.queue, e.task_ids, e.are_dead
+    select q.queue, e.task_ids, e.setting
     from rdq.queue q
     cross join lateral (
-      select false, array(
+      select 'keep_succeeded', array(
         select a.task_id
         from rdq.attempt a
         where a.queue = q.queue and a.outcome = 'SUCCEEDED' and a.finished_at < moment - q.keep_succeeded
+          -- Not one by one as they end: each batch is a row of the audit.
+          and moment - q.keep_succeeded - least(q.keep_succeeded / 24, interval '1 hour') > (
+            select o.finished_at
+            from rdq.attempt o
+            where o.queue = q.queue and o.outcome = 'SUCCEEDED'
+            order by o.finished_at
+            limit 1
+          )
         order by a.finished_at
         limit max_tasks
         for update skip locked
       )
       union all
-      select true, array(
+      select 'keep_dead', array(
         select d.task_id
         from rdq.dead d
         where d.queue = q.queue and d.dead_at < moment - q.keep_dead
@@ -115,14 +153,10 @@ begin
         limit max_tasks
         for update skip locked
       )
-    ) e (are_dead, task_ids)
+    ) e (setting, task_ids)
     where q.queue = any (queues) and e.task_ids <> '{}'
   loop
-    gone := rdq._purge(ended.task_ids[1:max_tasks - total]);
-    total := total + gone;
-    if ended.are_dead and gone > 0 then
-      perform rdq._audit('retention', queue => ended.queue, affected => gone, reason => 'keep_dead has passed');
-    end if;
+    total := total + rdq._purge_audited('retention', ended.task_ids[1:max_tasks - total], reason => ended.setting || ' has passed');
     exit when total >= max_tasks;
   end loop;
   return total;
@@ -130,4 +164,4 @@ end
 $$;
 
 comment on function rdq._retain(integer, text[]) is
-'Deletes tasks whose retention has passed, counted from their end. Dead letters only where keep_dead is set, and with a row in the audit.';
+'Deletes tasks whose retention has passed, counted from their end, with a row in the audit for each batch of a queue. Dead letters only where keep_dead is set; what succeeded at most an hour late (a 24th of keep_succeeded).';

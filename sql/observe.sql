@@ -21,7 +21,16 @@ select
     when x.task_id is not null then 'DEAD'
     when a.outcome = 'SUCCEEDED' then 'SUCCEEDED'
   end as status,
-  rdq._attempt_count(t.id, s.life, q.max_releases, l.task_id is not null) as attempt_count,
+  (
+    -- As _tally() counts; the call of a function would need a right to it, and tell of any task.
+    select rdq._spent(
+      count(*) filter (where h.outcome <> 'RELEASED' and h.started_at is not null),
+      count(*) filter (where h.outcome = 'RELEASED'),
+      q.max_releases
+    ) + (l.task_id is not null)::integer
+    from rdq.attempt h
+    where h.task_id = t.id and h.life = s.life
+  ) as attempt_count,
   coalesce(t.max_attempts, q.max_attempts) as max_attempts,
   s.life as redrive_count,
   d.due_at as next_attempt_at,
@@ -97,9 +106,17 @@ comment on view rdq.endpoints is 'The handlers that are HTTP callbacks, without 
 
 create or replace view rdq.runners with (security_barrier) as
 select
-  r.runner, r.host, r.version, r.code_version, r.queues, r.concurrency, r.in_flight, r.unreported, r.started_at,
+  r.runner, r.host, r.version, r.code_version,
+  case when p.patterns is null or r.queues is null then r.queues else array(
+    select q.queue from unnest(r.queues) q (queue) where q.queue like any (p.patterns)
+  ) end as queues,
+  r.concurrency, r.in_flight, r.unreported, r.started_at,
   r.seen_at, r.seen_at > clock_timestamp() - interval '30 seconds' as alive
-from rdq.runner r;
+from rdq.runner r
+cross join (select rdq._queue_patterns('viewer')) as p (patterns)
+where p.patterns is null or r.queues is null or exists (
+  select from unnest(r.queues) q (queue) where q.queue like any (p.patterns)
+);
 
 comment on view rdq.runners is
 'The runners that were seen in the last day: what they work on, how many handlers run, how many outcomes the database does not have yet. alive: seen within 30 seconds.';
@@ -109,91 +126,16 @@ select a.*
 from rdq.audit a
 where (select rdq._queue_patterns('viewer')) is null
   or a.queue like any ((select rdq._queue_patterns('viewer'))::text[])
+  -- What is of no one queue: who sees all of them, or the bulk redrive that it is about.
+  or a.queue is null and (
+    '%' = any ((select rdq._queue_patterns('viewer'))::text[])
+    or (
+      select rdq._may_see_redrive(r.queues, r.filter, (select rdq._queue_patterns('viewer')))
+      from rdq.redrive_run r
+      where r.redrive_id = a.redrive_id
+    )
+  )
 order by a.id desc;
 
 comment on view rdq.audit_log is
 'What operators and retention have changed, newest first: who, when, what, how many, why, and for an edit what it was and what it became.';
-
-create or replace function rdq.doctor()
-returns table (severity text, subject text, finding text, advice text)
-language sql stable security definer
-set search_path = pg_catalog, pg_temp
-begin atomic
-  with viewer as materialized (
-    select rdq._queue_patterns('viewer') as patterns
-  ),
-  seen as (
-    select s.* from rdq.queue_stats s
-  )
-  select 'warning', s.queue, format('%s tasks are due, the oldest for %s', s.due, date_trunc('second', s.oldest_due_age)),
-    'Start a runner for the queue, or add one: rdq-runner run --queue ' || s.queue || ' --handlers …'
-  from seen s
-  where not s.paused and s.oldest_due_age > interval '5 minutes'
-  union all
-  select 'warning', s.queue, format('the queue has been paused since %s while %s tasks are due', q.paused_at, s.due),
-    'Go on with select rdq.resume_queue(' || quote_literal(s.queue) || '); the reason was: ' || coalesce(q.pause_reason, 'not given')
-  from seen s
-  join rdq.queue q on q.queue = s.queue
-  where s.paused and s.due > 0
-  union all
-  select 'warning', s.queue, format('%s leases have expired and nobody has reclaimed them', s.expired),
-    'No worker is alive here. Any claim, reclaim or tick takes them back: select * from rdq.tick();'
-  from seen s
-  where s.expired > 0
-  union all
-  select 'info', s.queue, format('%s dead letters, the oldest for %s', s.dead, date_trunc('second', s.oldest_dead_age)),
-    'select * from rdq.dead_letter_groups(' || quote_literal(s.queue) || ');'
-  from seen s
-  where s.dead > 0
-  union all
-  select 'error', t.queue, format('%s tickets name a queue that does not exist', count(*)),
-    'Create it again: select rdq.create_queue(' || quote_literal(t.queue) || ');'
-  from (select d.queue from rdq.due d union all select l.queue from rdq.lease l) t
-  cross join viewer v
-  where not exists (select from rdq.queue q where q.queue = t.queue) and rdq._permitted(t.queue, v.patterns)
-  group by t.queue
-  union all
-  select 'error', 'task ' || t.task_id, 'it has a ticket but does not exist: its row was removed by hand',
-    'A claim drops the ticket, and says so in the audit. Use rdq.purge to delete a task.'
-  from (
-    select d.task_id, d.queue from rdq.due d
-    union all select l.task_id, l.queue from rdq.lease l
-    union all select x.task_id, x.queue from rdq.dead x
-  ) t
-  cross join viewer v
-  where not exists (select from rdq.task k where k.id = t.task_id) and rdq._permitted(t.queue, v.patterns)
-  union all
-  select 'error', t.queue, format('%s tasks have no ticket and have not succeeded: their tickets were removed by hand', count(*)),
-    'select task_id from rdq.tasks where queue = ' || quote_literal(t.queue) || ' and status is null; submit them again.'
-  from rdq.task t
-  cross join viewer v
-  where not exists (select from rdq.due d where d.task_id = t.id)
-    and not exists (select from rdq.lease l where l.task_id = t.id)
-    and not exists (select from rdq.dead x where x.task_id = t.id)
-    and not exists (select from rdq.attempt a where a.task_id = t.id and a.outcome = 'SUCCEEDED')
-    and rdq._permitted(t.queue, v.patterns)
-  group by t.queue
-  union all
-  select 'warning', 'redrive ' || r.redrive_id, format('paused after %s of %s', r.sent + r.skipped, r.matched),
-    'select rdq.resume_redrive(' || quote_literal(r.redrive_id) || '), or rdq.cancel_redrive.'
-  from rdq.redrive_run r
-  cross join viewer v
-  where r.state = 'PAUSED'
-    and (v.patterns is null or r.queues <@ v.patterns or rdq._permitted(r.filter ->> 'queue', v.patterns))
-  union all
-  select 'warning', 'database', 'the default isolation level is ' || current_setting('default_transaction_isolation'),
-    'rdq works in read committed; under a stricter level concurrent claims fail with serialization errors and have to be repeated.'
-  where current_setting('default_transaction_isolation') <> 'read committed'
-  union all
-  select 'error', 'database', 'the encoding of the database is ' || current_setting('server_encoding'),
-    'rdq stores texts of any language; use a database with the encoding UTF8.'
-  where current_setting('server_encoding') <> 'UTF8'
-  union all
-  select 'warning', 'database', format('a transaction of %s has been open since %s', coalesce(nullif(p.application_name, ''), 'process ' || p.pid), p.xact_start),
-    'It keeps removed tickets from being cleaned up. End it, or find what holds it open.'
-  from pg_stat_activity p
-  where p.datname = current_database() and p.backend_xmin is not null and p.xact_start < clock_timestamp() - interval '5 minutes';
-end;
-
-comment on function rdq.doctor() is
-'What is wrong with this installation, in words, with what to do. No row: nothing was found. It reads every task once: not for a metric.';

@@ -68,11 +68,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform rdq._require('operator', queue);
-  perform rdq._queue(queue);
-  update rdq.queue q
-  set paused_at = coalesce(q.paused_at, clock_timestamp()), pause_reason = pause_queue.reason
-  where q.queue = pause_queue.queue;
-  perform rdq._audit('pause_queue', queue => queue, reason => reason);
+  perform rdq._set_pause(queue, true, reason);
 end
 $$;
 
@@ -85,14 +81,37 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform rdq._require('operator', queue);
-  perform rdq._queue(queue);
-  update rdq.queue q set paused_at = null, pause_reason = null where q.queue = resume_queue.queue;
-  perform rdq._audit('resume_queue', queue => queue);
+  perform rdq._set_pause(queue, false, null);
   perform pg_notify('rdq_due', queue);
 end
 $$;
 
 comment on function rdq.resume_queue(text) is 'Lets workers claim from a paused queue again, and wakes them. Errors: RD001.';
+
+create or replace function rdq._set_pause(queue text, pause boolean, reason text) returns void
+language plpgsql
+as $$
+declare
+  before rdq.queue;
+  after rdq.queue;
+begin
+  select q.* into before from rdq.queue q where q.queue = _set_pause.queue for update;
+  after := rdq._queue(queue);
+  after.paused_at := case when pause then coalesce(before.paused_at, clock_timestamp()) end;
+  after.pause_reason := reason;
+  if after is not distinct from before then
+    return;
+  end if;
+  update rdq.queue q
+  set paused_at = after.paused_at, pause_reason = after.pause_reason
+  where q.queue = _set_pause.queue;
+  perform rdq._audit(case when pause then 'pause_queue' else 'resume_queue' end, queue => queue, reason => reason,
+    before => jsonb_build_object('paused_at', before.paused_at, 'pause_reason', before.pause_reason),
+    after => jsonb_build_object('paused_at', after.paused_at, 'pause_reason', after.pause_reason));
+end
+$$;
+
+comment on function rdq._set_pause(text, boolean, text) is 'Pauses a queue or lets it go on; the audit says so where that changes anything.';
 
 create or replace function rdq._queue(queue text) returns rdq.queue
 language plpgsql stable
@@ -150,6 +169,9 @@ begin
   after := jsonb_populate_record(after, rdq._checked_settings(settings));
   after.queue := queue;
   after.created_at := coalesce(before.created_at, clock_timestamp());
+  if after is not distinct from before then
+    return;
+  end if;
   insert into rdq.queue select after.*
   on conflict on constraint queue_pkey do update set
     max_attempts = excluded.max_attempts,

@@ -7,135 +7,211 @@ create or replace function rdq.redrive(
   payload text default null,
   run_at timestamptz default null,
   give_up_at timestamptz default null,
-  reason text default null
+  reason text default null,
+  content_type text default null,
+  headers jsonb default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select r.* from rdq._redrive_one(task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason) r;
+  select r.*
+  from rdq._redrive_one(task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text) is
-'Puts one dead letter back, optionally with an edited payload (its content type stays; the audit keeps both), from run_at, with the deadline give_up_at (default: the task''s original span from then on). Errors: RD002, RD003, RD004 where it is not dead, RD006, RD008 where a live task has its dedupe key.';
+comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text, text, jsonb) is
+'Puts one dead letter back, from run_at, with the deadline give_up_at (default: the task''s original span from then on). payload, content_type and headers may be edited: what is given replaces what was, the rest stays, also the content type of another payload; the audit keeps what changed, before and after. Errors: RD002, RD003, RD004 where it is not dead, RD006, RD007, RD008 where a live task has its dedupe key.';
 
 create or replace function rdq.redrive(
   task_id uuid,
   payload bytea,
   run_at timestamptz default null,
   give_up_at timestamptz default null,
-  reason text default null
+  reason text default null,
+  content_type text default null,
+  headers jsonb default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return query select r.* from rdq._redrive_one(task_id, payload, run_at, give_up_at, reason) r;
+  return query
+  select r.* from rdq._redrive_one(task_id, payload, run_at, give_up_at, reason, content_type, headers) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text) is 'redrive() with a payload of bytes.';
+comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a payload of bytes.';
 
 create or replace function rdq.redrive(
   task_id uuid,
   payload json,
   run_at timestamptz default null,
   give_up_at timestamptz default null,
-  reason text default null
+  reason text default null,
+  content_type text default null,
+  headers jsonb default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select r.* from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason) r;
+  select r.*
+  from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text) is 'redrive() with a JSON payload, kept byte for byte.';
+comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a JSON payload, kept byte for byte.';
 
 create or replace function rdq.redrive(
   task_id uuid,
   payload jsonb,
   run_at timestamptz default null,
   give_up_at timestamptz default null,
-  reason text default null
+  reason text default null,
+  content_type text default null,
+  headers jsonb default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select r.* from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason) r;
+  select r.*
+  from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text) is 'redrive() with a JSON payload.';
+comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a JSON payload.';
 
 create or replace function rdq._redrive_one(
   task_id uuid,
   payload bytea,
   run_at timestamptz,
   give_up_at timestamptz,
-  reason text
+  reason text,
+  content_type text,
+  headers jsonb
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql
 as $$
 declare
-  task constant rdq.task := rdq._task(task_id);
-  settings rdq.queue;
+  task rdq.task := rdq._task(task_id, 'operator');
   answer record;
+  change record;
 begin
-  perform rdq._require('operator', task.queue);
-  settings := rdq._queue(task.queue);
-  if octet_length(payload) > settings.max_payload_bytes then
-    perform rdq._refuse('RD006',
-      format('the payload has %s bytes; queue "%s" takes at most %s', octet_length(payload), task.queue, settings.max_payload_bytes),
-      'Shorten it, or raise max_payload_bytes with rdq.alter_queue.');
-  end if;
-  if not rdq._is_usable_time(run_at) or not rdq._is_usable_time(give_up_at)
-    or greatest(run_at, clock_timestamp()) > give_up_at
-  then
-    perform rdq._refuse('RD002',
-      format('run_at (%s) or give_up_at (%s) is out of bounds', coalesce(run_at::text, 'now'), coalesce(give_up_at::text, 'null')),
-      'Give times before the year 10000, and a deadline that is not before the first attempt.');
-  end if;
+  perform rdq._check_edit(task, payload, content_type, headers, run_at, give_up_at);
   select r.* into answer from rdq._redrive(array[task.id], array[run_at], give_up_at) r;
   if not found then
-    perform rdq._task(task.id);
-    perform rdq._refuse('RD004',
-      format('task %s is %s, not DEAD; nothing was changed', task.id, rdq._status(task.id)),
-      'Only a dead letter can be redriven; a task that is PENDING or IN_FLIGHT is still being worked on.');
+    perform rdq._refuse_to_redrive(task.id);
   elsif answer.due_at is null then
     perform rdq._refuse('RD008',
       format('task %s stays dead: a live task in queue "%s" has its dedupe key', task.id, task.queue),
       'Let that task end, or purge this one if that task does its work.');
   end if;
-  if payload is not null then
-    update rdq.task t set payload = _redrive_one.payload where t.id = task.id;
-  end if;
+  change := rdq._edit(task.id, payload, content_type, headers);
   perform rdq._audit('redrive', queue => task.queue, task_id => task.id, reason => reason,
-    before => case when payload is not null then rdq._audited_payload(task.payload) end,
-    after => case when payload is not null then rdq._audited_payload(payload) end);
+    before => change.before, after => change.after);
   return query select 'PENDING', answer.due_at, answer.life;
 end
 $$;
 
-comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text) is 'redrive() of one task, with the payload as bytes.';
+comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text, text, jsonb) is 'redrive() of one task, with the payload as bytes.';
 
-create or replace function rdq._audited_payload(payload bytea) returns jsonb
+create or replace function rdq._check_edit(
+  task rdq.task,
+  payload bytea,
+  content_type text,
+  headers jsonb,
+  run_at timestamptz,
+  give_up_at timestamptz
+) returns void
+language plpgsql
+as $$
+begin
+  if greatest(run_at, clock_timestamp()) > give_up_at then
+    perform rdq._refuse('RD002',
+      format('give_up_at (%s) is before the first attempt', give_up_at),
+      'Give a deadline that is later than run_at and now, or null for the task''s original span.');
+  end if;
+  -- What stays was taken at submit, whatever the queue takes now.
+  task.payload := coalesce(payload, '');
+  task.content_type := coalesce(content_type, task.content_type);
+  task.headers := coalesce(headers, '{}');
+  task.give_up_at := give_up_at;
+  perform rdq._check_task(task, run_at, null, (rdq._queue(task.queue)).max_payload_bytes);
+end
+$$;
+
+comment on function rdq._check_edit(rdq.task, bytea, text, jsonb, timestamptz, timestamptz) is
+'Refuses (RD002, RD006) what a submit would refuse in a redrive: an edit or a time.';
+
+create or replace function rdq._refuse_to_redrive(task_id uuid) returns void
+language plpgsql
+as $$
+declare
+  status constant text := rdq._status(task_id);
+begin
+  perform rdq._task(task_id);
+  if status = 'DEAD' then
+    perform rdq._refuse('RD004',
+      format('task %s was redriven by somebody else, and is DEAD again; nothing was changed', task_id),
+      'Look at its new failure with rdq.history, then redrive it again.');
+  end if;
+  perform rdq._refuse('RD004',
+    format('task %s is %s, not DEAD; nothing was changed', task_id, status),
+    'Only a dead letter can be redriven; a task that is PENDING or IN_FLIGHT is still being worked on.');
+end
+$$;
+
+comment on function rdq._refuse_to_redrive(uuid) is 'Raises why a task that was not dead when its turn came is not redriven: RD003, RD004.';
+
+create or replace function rdq._edit(task_id uuid, payload bytea, content_type text, headers jsonb, out before jsonb, out after jsonb)
+language plpgsql
+as $$
+declare
+  was rdq.task;
+  edited rdq.task;
+begin
+  if payload is null and content_type is null and headers is null then
+    return;
+  end if;
+  -- Read by who has the ticket: an edit that was committed meanwhile is what this one changes.
+  was := rdq._task(task_id);
+  update rdq.task t
+  set payload = coalesce(_edit.payload, t.payload),
+    content_type = coalesce(_edit.content_type, t.content_type),
+    headers = coalesce(_edit.headers, t.headers)
+  where t.id = task_id
+  returning t.* into edited;
+  select jsonb_object_agg(b.key, b.value), jsonb_object_agg(a.key, a.value)
+  into before, after
+  from jsonb_each(rdq._editable(was)) b
+  join jsonb_each(rdq._editable(edited)) a on a.key = b.key and a.value <> b.value;
+end
+$$;
+
+comment on function rdq._edit(uuid, bytea, text, jsonb) is
+'Replaces what is given of a task whose ticket the caller has taken, and returns what has changed; the one place that changes a task.';
+
+create or replace function rdq._editable(task rdq.task) returns jsonb
 language sql immutable
-return jsonb_build_object('payload', translate(encode(payload, 'base64'), E'\n', ''));
+return jsonb_build_object(
+  'payload', translate(encode(task.payload, 'base64'), E'\n', ''),
+  'content_type', task.content_type,
+  'headers', task.headers
+);
 
-comment on function rdq._audited_payload(bytea) is 'A payload as the audit keeps it, in base64.';
+comment on function rdq._editable(rdq.task) is 'What an edit may change, as the audit keeps it: the payload in base64.';
 
 create or replace function rdq._redrive(
   task_ids uuid[],
   run_ats timestamptz[],
   give_up_at timestamptz default null,
-  died_until timestamptz default null
+  died_until timestamptz default null,
+  redrive_id uuid default null
 ) returns table (task_id uuid, due_at timestamptz, life integer)
 language plpgsql
 set enable_seqscan = off
@@ -181,6 +257,10 @@ begin
   if due_again is not null then
     perform rdq._schedule(due_again);
   end if;
+  if redrive_id is not null then
+    insert into rdq.redriven (task_id, life, redrive_id)
+    select d.task_id, d.life, _redrive.redrive_id from unnest(due_again) d;
+  end if;
   return query
     select d.task_id, d.due_at, d.life from unnest(due_again) d
     union all
@@ -188,13 +268,14 @@ begin
 end
 $$;
 
-comment on function rdq._redrive(uuid[], timestamptz[], timestamptz, timestamptz) is
+comment on function rdq._redrive(uuid[], timestamptz[], timestamptz, timestamptz, uuid) is
 'Moves those of the tasks that are dead to rdq.due, a life on; the one place that does. A null due_at: it stays dead because a live task has its dedupe key. A task that is not dead is not returned.';
 
 create or replace function rdq._blocked_by_key(task_ids uuid[]) returns uuid[]
 language plpgsql
--- A submit of the same key that has not committed may wait for locks of ours: give way long before the
--- deadlock check would choose one of us.
+-- In the order of the hashes, as a submit of many takes them, so the two do not wait for each other. A
+-- producer that submits one by one in a transaction may: give way long before the deadlock check would
+-- choose one of us.
 set lock_timeout = '200ms'
 as $$
 declare
@@ -205,6 +286,7 @@ begin
     select t.id, t.queue, sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash
     from rdq.task t
     where t.id = any (task_ids) and t.dedupe_key is not null
+    order by key_hash
   loop
     begin
       if rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id) is not null then

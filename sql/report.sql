@@ -56,6 +56,7 @@ set search_path = pg_catalog, pg_temp
 -- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
 set enable_nestloop = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -130,6 +131,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set enable_nestloop = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -167,6 +169,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -300,6 +303,7 @@ language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   with late as materialized (

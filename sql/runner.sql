@@ -35,8 +35,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  patterns constant text[] := rdq._queue_patterns('worker');
 begin
   perform rdq._check_worker(runner, code_version);
+  -- "All" of somebody who may work in some are those: who looks does not know who works.
+  if queues is null and patterns is not null and '%' <> all (patterns) then
+    queues := rdq._chosen_queues(null);
+  end if;
   insert into rdq.runner as r (
     runner, host, version, code_version, queues, concurrency, in_flight, unreported, started_at, seen_at
   )

@@ -12,7 +12,8 @@
 -- What is looked up for each of many is written as "cross join lateral (select … limit 1)": the limit
 -- keeps the planner from reordering it, so it stays an index probe for each. Sequential scans are off, nested
 -- loops on whatever a caller has set for its arrays; JIT is off, since "off" is a cost so high that every
--- plan would be compiled.
+-- plan would be compiled. Plans are generic, made once a session: for parameters that are arrays the planner
+-- would choose to plan at every call, which made a claim and report of one task cost three times as much.
 
 create or replace function rdq._take(task_ids uuid[], claim_tokens uuid[])
 returns table (place bigint, lease rdq.lease)
@@ -20,6 +21,7 @@ language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   tickets tid[];
@@ -62,6 +64,7 @@ language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -70,6 +73,7 @@ declare
   deaths rdq.dead[];
   death_classes text[];
   successes uuid[];
+  redriven_successes rdq.redriven[];
 begin
   with ending as materialized (
     select e.* from unnest(give_up_ats, not_befores, endings) as e (give_up_at, not_before)
@@ -147,8 +151,10 @@ begin
     array_agg(j.error_class) filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
     array_agg(rdq._death(j.task_id, j.queue, j.life, j.verdict)) filter (where j.verdict is not null),
     array_agg(j.error_class) filter (where j.verdict is not null),
-    array_agg(j.task_id) filter (where j.outcome = 'SUCCEEDED' and j.verdict is null)
-  into retries, retry_classes, deaths, death_classes, successes
+    array_agg(j.task_id) filter (where j.outcome = 'SUCCEEDED' and j.verdict is null),
+    array_agg(row(j.task_id, j.life, null, 'SUCCEEDED')::rdq.redriven)
+      filter (where j.outcome = 'SUCCEEDED' and j.verdict is null and j.life > 0)
+  into retries, retry_classes, deaths, death_classes, successes, redriven_successes
   from judged j;
 
   perform rdq._check_conserved(
@@ -165,6 +171,9 @@ begin
   if successes is not null then
     perform rdq._free_keys(successes);
   end if;
+  if redriven_successes is not null then
+    perform rdq._note_redriven(redriven_successes);
+  end if;
   return query
     select r.task_id, 'PENDING', r.due_at, null::text, r.class from unnest(retry_classes, retries) as r (class)
     union all
@@ -179,6 +188,7 @@ comment on function rdq._conclude(rdq.attempt[], timestamptz[], timestamptz[], t
 
 create or replace function rdq._schedule(tickets rdq.due[], ahead interval default '1 minute') returns void
 language plpgsql
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   insert into rdq.due select t.* from unnest(tickets) t;
@@ -194,7 +204,7 @@ comment on function rdq._schedule(rdq.due[], interval) is 'Writes tickets into r
 
 create or replace function rdq._death(task_id uuid, queue text, life integer, reason text) returns rdq.dead
 language sql immutable
-return row(task_id, queue, null, life, null, reason, null, null, null, null, null)::rdq.dead;
+return row(task_id, queue, null, life, null, reason, null, null, null, null, null, null)::rdq.dead;
 
 comment on function rdq._death(uuid, text, integer, text) is 'A ticket for _bury(), which fills in the rest.';
 
@@ -203,17 +213,22 @@ language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
   buried bigint;
 begin
   insert into rdq.dead (
-    task_id, queue, handler, life, dead_at, reason, error_class, error_type, message, fingerprint, code_version
+    task_id, queue, handler, life, dead_at, reason, error_class, error_type, message, fingerprint, code_version,
+    redrive_id
   )
   select
     d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
-    rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version
+    rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version,
+    case when d.life > 0 then (
+      select r.redrive_id from rdq.redriven r where r.task_id = d.task_id and r.life = d.life and r.outcome is null
+    ) end
   from unnest(deaths) d
   cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
   -- The last attempt that says something about the cause; a release does only where releases were it.
@@ -229,6 +244,10 @@ begin
   get diagnostics buried = row_count;
   perform rdq._check_conserved(array(select d.task_id from unnest(deaths) d), buried);
   perform rdq._free_keys(array(select d.task_id from unnest(deaths) d));
+  perform rdq._note_redriven(array_agg(row(d.task_id, d.life, null, 'DEAD')::rdq.redriven))
+  from unnest(deaths) d
+  where d.life > 0
+  having count(*) > 0;
   -- Announced by kind, so that a mass burial is a few small notices.
   perform pg_notify('rdq_dead', jsonb_build_object(
     'queue', n.queue, 'handler', n.handler, 'reason', n.reason, 'count', n.count, 'task_id', n.task_id
@@ -250,6 +269,7 @@ language plpgsql
 set enable_seqscan = off
 set enable_nestloop = on
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   delete from rdq.dedupe d where d.task_id = any (task_ids);
@@ -257,6 +277,33 @@ end
 $$;
 
 comment on function rdq._free_keys(uuid[]) is 'Lets go of the dedupe keys of tasks that are no longer live.';
+
+create or replace function rdq._note_redriven(ends rdq.redriven[]) returns void
+language plpgsql
+set enable_seqscan = off
+set enable_nestloop = on
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  update rdq.redriven r
+  set outcome = o.outcome
+  from (
+    select n.row, e.outcome
+    from unnest(ends) e
+    cross join lateral (
+      select r.ctid as row
+      from rdq.redriven r
+      where r.task_id = e.task_id and r.life = e.life and r.outcome is null
+      limit 1
+    ) n
+  ) o
+  where r.ctid = o.row;
+end
+$$;
+
+comment on function rdq._note_redriven(rdq.redriven[]) is
+'Notes for the bulk redrives that sent them how lives ended. Only who has the ticket writes it, so nobody waits.';
 
 create or replace function rdq._check_conserved(taken uuid[], written bigint) returns void
 language plpgsql

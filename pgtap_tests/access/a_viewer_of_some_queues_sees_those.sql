@@ -17,8 +17,8 @@ select is(
   pg_temp.as_role('rdq_test_viewer', format('select rdq.envelope(%L) ->> ''status''', :'mine')), 'DEAD',
   'its envelope');
 select is(
-  pg_temp.as_role('rdq_test_viewer', format('select rdq.envelope(%L)', :'foreign')), 'RD007',
-  'not that of another queue');
+  pg_temp.as_role('rdq_test_viewer', format('select rdq.envelope(%L)', :'foreign')), 'RD003',
+  'that of another queue does not exist');
 
 -- A function that tells what it is called with, and says that it costs nothing, so that a planner would call it first.
 create function public.rdq_test_tell(content text) returns boolean

@@ -16,6 +16,7 @@ select rdq.redrive(:'id', reason => 'a reason');
 select rdq.cancel(:'id', 'a reason');
 select rdq.redrive_where(queue => 'q', reason => 'a reason');
 select rdq.cancel(:'id', 'a reason');
+select rdq.submit('q', 'other', 'x', error => '{"class": "PERMANENT"}');
 select rdq.purge_where(queue => 'q', handler => 'other', reason => 'a reason');
 select rdq.purge(:'id', 'a reason');
 select rdq.submit('q', 'h', 'x', error => '{"class": "PERMANENT"}');
@@ -38,7 +39,7 @@ select results_eq(
       ('cancel', 'q', 1, 'a reason'),
       ('redrive_where', 'q', 1, 'a reason'),
       ('cancel', 'q', 1, 'a reason'),
-      ('purge_where', 'q', 0, 'a reason'),
+      ('purge_where', 'q', 1, 'a reason'),
       ('purge', 'q', 1, 'a reason'),
       ('retention', 'q', 1, 'keep_dead has passed'),
       ('grant_access', null, 1, null),

@@ -16,22 +16,22 @@ end;
 select is(pg_temp.last_actor(), session_user::text, 'by default the user of the session');
 
 set local rdq.actor = 'ada@example.org';
-select rdq.pause_queue('q');
+select rdq.pause_queue('q', '1');
 select is(pg_temp.last_actor(), 'ada@example.org', 'rdq.actor, where it is set');
 set local rdq.actor = '';
-select rdq.pause_queue('q');
+select rdq.pause_queue('q', '2');
 select is(pg_temp.last_actor(), session_user::text, 'empty is not set');
 
 set local session authorization rdq_test_ada;
-select rdq.pause_queue('q');
+select rdq.pause_queue('q', '3');
 set local session authorization default;
 select is(pg_temp.last_actor(), 'rdq_test_ada', 'another user of the session');
 
 set local session authorization rdq_test_app;
 set local role rdq_test_ada;
-select rdq.pause_queue('q');
+select rdq.pause_queue('q', '4');
 set local rdq.actor = 'grüße';
-select rdq.pause_queue('q');
+select rdq.pause_queue('q', '5');
 reset role;
 set local session authorization default;
 select is(pg_temp.last_actor(), 'grüße', 'text of any language');

@@ -37,11 +37,11 @@ from pg_extension e
 join pg_namespace n on n.oid = e.extnamespace
 where e.extname = 'plpgsql_check' \gset
 select format($$
-  create function pg_temp.complaints(function oid, relation oid) returns setof text
+  create function pg_temp.complaints(function oid, relation oid, old_table name) returns setof text
   language sql
   set search_path = ''
   as 'select c.message || '' (line '' || coalesce(c.lineno, 0) || '')''
-    from %I.plpgsql_check_function_tb(function, relation) c
+    from %I.plpgsql_check_function_tb(function, relation, oldtable => old_table) c
     where c.level = ''error'' and c.sqlstate <> ''2F005'''
 $$, :'checker') \gexec
 select is_empty(
@@ -50,7 +50,7 @@ select is_empty(
     from pg_proc p
     join pg_language l on l.oid = p.prolang
     left join pg_trigger t on t.tgfoid = p.oid
-    cross join lateral pg_temp.complaints(p.oid, coalesce(t.tgrelid, 0)) c (complaint)
+    cross join lateral pg_temp.complaints(p.oid, coalesce(t.tgrelid, 0), t.tgoldtable) c (complaint)
     where p.pronamespace = 'rdq'::regnamespace and l.lanname = 'plpgsql'
   $$,
   'in PL/pgSQL, in which plpgsql_check finds no error');

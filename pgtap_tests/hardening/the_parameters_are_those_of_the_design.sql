@@ -21,6 +21,7 @@ insert into promised values
   ('next_due_at', 1, '{queues}'),
   ('dead_letters', 0, '{queue,handler,error_type,error_class,dead_reason,fingerprint,since,until,max_rows,after}'),
   ('dead_letter_groups', 0, '{queue,handler,error_type,error_class,dead_reason,fingerprint,since,until}'),
+  ('dead_letter_timeline', 0, '{queue,handler,error_type,error_class,dead_reason,fingerprint,since,until,bucket,max_rows}'),
   ('history', 1, '{task_id}'),
   ('envelope', 1, '{task_id}'),
   ('redrive_where', 0, '{queue,handler,error_type,error_class,dead_reason,fingerprint,since,until,spread,per_second,dry_run,reason}'),
@@ -31,6 +32,7 @@ insert into promised values
   ('purge', 1, '{task_id,reason}'),
   ('purge_where', 0, '{queue,handler,error_type,error_class,dead_reason,fingerprint,since,until,dry_run,reason}'),
   ('cancel', 1, '{task_id,reason}'),
+  ('purge_audit', 1, '{older_than,reason,max_rows}'),
   ('doctor', 0, '{}'),
   ('tick', 0, '{}'),
   ('grant_access', 2, '{role,capability,queues}'),
@@ -67,7 +69,7 @@ select set_eq(
   '{text,json,jsonb,bytea}'::text[],
   'so does redrive');
 select is(
-  bool_and(e.parameters[1:5] = '{task_id,payload,run_at,give_up_at,reason}'), true, 'redrive has its parameters')
+  bool_and(e.parameters = '{task_id,payload,run_at,give_up_at,reason,content_type,headers}'), true, 'redrive has its parameters')
 from existing e where e.name = 'redrive';
 
 select * from finish();

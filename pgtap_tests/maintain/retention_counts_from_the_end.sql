@@ -21,8 +21,8 @@ select is(t.purged, 0::bigint, 'submitted 30 days ago, ended a minute ago') from
 select is(array[pg_temp.status_of(:'dead'), pg_temp.status_of(:'done')], '{DEAD,SUCCEEDED}', 'both are kept');
 select pg_temp.pass('23 hours 58 minutes');
 select is(t.purged, 0::bigint, 'not yet a day') from rdq.tick() t;
-select pg_temp.pass('2 minutes');
-select is(t.purged, 1::bigint, 'a day later') from rdq.tick() t;
+select pg_temp.pass('1 hour 2 minutes');
+select is(t.purged, 1::bigint, 'a day later, and an hour for the batch') from rdq.tick() t;
 select is(array[pg_temp.status_of(:'dead'), pg_temp.status_of(:'done')], '{DEAD,null}', 'what succeeded is gone');
 select is(count(*), 0::bigint, 'its attempts too') from rdq.attempt a where a.task_id = :'done';
 select pg_temp.pass('13 days');

@@ -34,11 +34,11 @@ where t.task_id = :'live';
 
 select results_eq(
   format($$
-    select state, filter, matched, sent, skipped, spread, reason, actor, finished_at >= began_at
+    select state, filter, matched, sent, undecided, skipped, per_second, reason, actor, finished_at >= began_at
     from rdq.redrive_status(%L)
   $$, :'redrive_id'),
   $$
-    values ('DONE', '{"queue": "q", "error_type": "Timeout*"}'::jsonb, 2::bigint, 2::bigint, 0::bigint, interval '0',
+    values ('DONE', '{"queue": "q", "error_type": "Timeout*"}'::jsonb, 2::bigint, 2::bigint, 2::bigint, 0::bigint, null::float8,
       'the bank is back', 'ada', true)
   $$,
   'its status says what, how many, why and who');

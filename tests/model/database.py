@@ -16,7 +16,7 @@ TIMES = {
     "dead": ("dead_at",),
     "task": ("created_at", "give_up_at"),
     "attempt": ("started_at", "finished_at", "late_at"),
-    "redrive_run": ("began_at", "finished_at", "cursor_at"),
+    "redrive_run": ("began_at", "finished_at", "next_due_at", "cursor_at"),
 }
 
 SEEN = """
@@ -95,7 +95,7 @@ class Database:
     def begin(self) -> None:
         """Forget every queue and task (the audit cannot be), and roll the dice as the last time."""
         self.connection.execute("select setseed(0.5)")
-        self.connection.execute("truncate rdq.dedupe, rdq.queue")
+        self.connection.execute("truncate rdq.dedupe, rdq.queue, rdq.redriven")
         for table in TIMES:
             self.connection.execute(f"truncate rdq.{table}".encode())
 

@@ -78,6 +78,20 @@ where t.dedupe_key is not null and h.status in ('PENDING', 'IN_FLIGHT')
     where k.task_id = t.id and k.queue = t.queue
       and k.key_hash = sha256(convert_to(t.dedupe_key, 'UTF8'))
   )
+union all
+select 'a redrive has lost count of what it sent', r.redrive_id
+from rdq.redrive_run r
+where r.sent <> r.succeeded + r.died
+  + (select count(*) from rdq.redriven o where o.redrive_id = r.redrive_id)
+union all
+select 'a redrive waits for a life that has ended', o.task_id
+from rdq.redriven o
+where o.outcome is null
+  and not exists (
+    select
+    from holding h
+    where h.task_id = o.task_id and h.life = o.life and h.status in ('PENDING', 'IN_FLIGHT')
+  )
 """
 
 
@@ -85,7 +99,8 @@ def assert_conserved(db: psycopg.Connection[Any]) -> None:
     """Check that each task has the one ticket, or the success, that its history calls for.
 
     The tickets are conserved, attempts are numbered without holes and never overlap, and the
-    dedupe keys that are taken are exactly those of the live tasks that have one.
+    dedupe keys that are taken are exactly those of the live tasks that have one. What a redrive has
+    sent is what succeeded, what died again and what is still live.
 
     :raises AssertionError: names what is broken, and the tasks.
     """

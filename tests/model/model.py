@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 DAY = timedelta(days=1)
+BATCH_WAIT = timedelta(hours=1)
+"""So long retention lets what has succeeded gather, where it is kept for a day."""
 LIVE = ("PENDING", "IN_FLIGHT")
 
 
@@ -204,6 +206,8 @@ class Model:
     def __init__(self, queues: dict[str, Settings]) -> None:
         self.queues = queues
         self.tasks: dict[UUID, Task] = {}
+        # What bulk redrives have yet to send: tasks, and the life in which each died.
+        self.redrives: list[dict[UUID, int]] = []
 
     def settings(self, task: Task) -> Settings:
         return self.queues[task.queue]
@@ -238,6 +242,7 @@ class Model:
             for keep in (settings.keep_succeeded, settings.keep_dead):
                 if task.ended and keep is not None:
                     yield task.ended.high + keep
+                    yield task.ended.high + keep + BATCH_WAIT
 
     def shift(self, by: timedelta) -> None:
         """Let time pass."""

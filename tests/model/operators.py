@@ -27,7 +27,7 @@ CHANGES = st.fixed_dictionaries(
 REDRIVE = "select * from rdq.redrive(%s, give_up_at => %s)"
 REDRIVE_WHERE = """
 select matched, sent, skipped
-from rdq.redrive_where(%s, dead_reason => %s, spread => %s, dry_run => %s)
+from rdq.redrive_where(%s, dead_reason => %s, canary => %s, dry_run => %s)
 """
 PURGE_WHERE = "select * from rdq.purge_where(%s, dead_reason => %s, max_tasks => %s, dry_run => %s)"
 
@@ -84,33 +84,42 @@ class Operators(World):
         queue=QUEUE,
         reason=REASON,
         dry_run=st.booleans(),
-        spread=st.sampled_from([None, 10 * MINUTE]),
+        canary=st.sampled_from([0, 0, 1, 2]),
         purge=st.sampled_from([0, 0, 0, 1, 2]),
     )
     def act_on_many(
-        self, queue: str, reason: str | None, dry_run: bool, spread: timedelta | None, purge: int
+        self, queue: str, reason: str | None, dry_run: bool, canary: int, purge: int
     ) -> None:
         dead = self.model.with_status("DEAD", [queue])
         matching = [task for task in dead if reason in (None, task.dead_reason)]
         if purge:
             self.purge_where(matching, queue, reason, purge, dry_run)
         else:
-            self.redrive_where(matching, queue, reason, spread, dry_run)
+            self.redrive_where(matching, queue, reason, canary, dry_run)
 
     def redrive_where(
         self,
         matching: list[Task],
         queue: str,
         reason: str | None,
-        spread: timedelta | None,
+        canary: int,
         dry_run: bool,
     ) -> None:
-        [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, spread, dry_run)
+        [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, canary, dry_run)
         if dry_run:
             assert counts == (len(matching), 0, 0)
             return
         seen = self.database.seen()
         sent = [task for task in matching if seen[task.id].status == "PENDING"]
+        if canary:
+            assert len(sent) <= canary
+            for task in sent:
+                assert not self.model.holder(queue, task.key)
+                self.live_again(task, now)
+            rest = {task.id: task.life for task in matching if task not in sent}
+            self.model.redrives.append(rest)
+            assert counts == (len(matching), len(sent), 0)
+            return
         for task in matching:
             if task not in sent:
                 # A live task has its key, or another one of them had it first.
@@ -119,13 +128,8 @@ class Operators(World):
                 assert twins or self.model.holder(queue, task.key)
         for task in sent:
             assert not self.model.holder(queue, task.key)
-            self.live_again(task, now.widened(timedelta(), spread or timedelta()))
+            self.live_again(task, now)
         assert counts == (len(matching), len(sent), len(matching) - len(sent))
-
-    def live_again(self, task: Task, start: Window, give_up: Window | None = None) -> None:
-        task.life += 1
-        task.wait(start)
-        task.give_up = give_up or (start + task.span if task.span else None)
 
     def purge_where(
         self, matching: list[Task], queue: str, reason: str | None, limit: int, dry_run: bool

@@ -150,6 +150,11 @@ class World(RuleBasedStateMachine):
         attempt = Attempt(task.life, "FAILED", failure.get("class") or "AMBIGUOUS")
         task.conclude(attempt, settings, now, asked_for(failure, now))
 
+    def live_again(self, task: Task, start: Window, give_up: Window | None = None) -> None:
+        task.life += 1
+        task.wait(start)
+        task.give_up = give_up or (start + task.span if task.span else None)
+
     def a_task(self, pick: int, status: str) -> UUID:
         """Choose a task, most of the time one with this status."""
         return chosen([t.id for t in self.model.with_status(status, QUEUES)], self.ids, pick)

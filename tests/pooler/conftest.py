@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -79,6 +80,14 @@ class Pooler:
             cursor = console.execute(f"show {what}".encode())
             names = [column.name for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def freeze(self) -> None:
+        """Answer nobody from now on, and end no connection."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """End it, and leave nothing behind."""

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rdq_runner import Handlers, Runner, submit, submit_many
+from rdq_runner import Handlers, Runner, sessions, submit, submit_many
 from tests.configuration.command import rdq_runner
 from tests.pooler.conftest import Pooler, StartPooler
 from tests.runner.processes import RunnerProcess
@@ -137,6 +137,29 @@ def test_a_server_that_is_lent_does_not_go_on_listening(
             len({client.execute("select pg_backend_pid()").fetchone() for client in clients}) == 2
         )
     assert {channel for _, channel in rows} == {"rdq_probe"}
+
+
+def test_a_pooler_that_does_not_answer_is_given_up(
+    pooler: Pooler,
+    queue: str,
+    db: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(sessions, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(sessions, "LONGEST_PAUSE_SECONDS", 0.5)
+    # The pooler may have a claim in its hands, which it then makes for a client that has left.
+    db.execute("""select rdq.alter_queue('q', '{"lease": 2, "jitter": 0, "ladder": [0.01]}')""")
+    handlers = Handlers()
+    handlers.handler("ok")(lambda task: None)
+    with Runner(pooler.dsn, queues=[queue], handlers=handlers, poll_interval=0.2):
+        submit(db, queue, "ok", "before")
+        wait_until(lambda: statuses(db) == {"SUCCEEDED": 1})
+        pooler.freeze()
+        wait_until(lambda: "database unavailable" in caplog.messages)
+        submit(db, queue, "ok", "meanwhile")
+        pooler.thaw()
+        wait_until(lambda: statuses(db).get("SUCCEEDED") == 2, 15)
 
 
 def test_apply_works_through_the_pooler(

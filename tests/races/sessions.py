@@ -205,7 +205,10 @@ class Session:
             """
             insert into rdq.redrive_run select r.*
             from rdq._new_redrive(
-              rdq._filter('q', %s, null, null, null, null, null, null), null, null, 'test'
+              rdq._filter('q', %s, null, null, null, null, null, null), 'test'
+            ) n
+            cross join lateral jsonb_populate_record(
+              n, '{"phase": "REST", "canary": 0, "halt_min": 20}'
             ) r
             """,
             handler,

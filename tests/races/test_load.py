@@ -136,4 +136,21 @@ def purge(session: Session, crowd: Crowd, random: Random) -> None:
     session.purge(crowd.some_id(random))
 
 
-ACTORS = {submit: 2, work: 6, beat: 1, sweep: 2, redrive: 1, cancel: 2, purge: 1}
+def purge_audit(session: Session, crowd: Crowd, random: Random) -> None:
+    session.execute("""
+        insert into rdq.audit (at, actor, action, affected)
+        select now() - interval '1 year', 'test', 'old', 1 from generate_series(1, 20)
+        """)
+    session.value("select rdq.purge_audit('30 days', max_rows => %s)", random.randint(1, 30))
+
+
+ACTORS = {
+    submit: 2,
+    work: 6,
+    beat: 1,
+    sweep: 2,
+    redrive: 1,
+    cancel: 2,
+    purge: 1,
+    purge_audit: 2,
+}

@@ -56,7 +56,7 @@ def test_a_sweep_that_is_killed_within_a_redrive_leaves_it_to_the_next(
         assert {first.status(task_id) for task_id in task_ids} == {"DEAD"}
     assert first.tick() == (0, 0, 4, 0)
     assert {first.status(task_id) for task_id in task_ids} == {"PENDING"}
-    assert first.rows("select state, sent, skipped from rdq.redrive_run") == [("DONE", 4, 0)]
+    assert first.rows("select state, sent, skipped from rdq.redrives") == [("DONE", 4, 0)]
 
 
 def test_a_sweep_needs_no_lock_that_a_forgotten_session_could_hold(

