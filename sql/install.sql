@@ -7,7 +7,7 @@ set local check_function_bodies = off;
 -- What the schema holds.
 \ir ../migrations/0001.tables.sql
 \ir ../migrations/0002.runners.sql
-\ir ../migrations/0004.dead_letters.sql
+\ir ../migrations/0003.dead_letters.sql
 
 -- What it does.
 \ir identity.sql

@@ -36,9 +36,7 @@ begin
   );
   perform rdq._check_task(task, run_at, error, settings.max_payload_bytes);
   if task_id is null and dedupe_key is null and error is null then
-    -- The usual case: nobody can know this task yet. Takes a third of the time of _admit().
-    insert into rdq.task select task.*;
-    perform rdq._schedule(array[row(task.id, queue, greatest(run_at, moment), 0, task.give_up_at)::rdq.due]);
+    perform rdq._admit_new(array[task], array[run_at]);
     return task.id;
   end if;
   return (rdq._admit(array[task], array[run_at], array[error]))[1];
@@ -138,7 +136,12 @@ begin
     perform rdq._refuse_item(tasks, settings);
     raise;
   end;
-  return query select unnest(rdq._admit(parsed.tasks, parsed.run_ats, parsed.errors));
+  if jsonb_path_exists(tasks, '$[*] ? (@.task_id != null || @.dedupe_key != null || @.error != null)') then
+    return query select unnest(rdq._admit(parsed.tasks, parsed.run_ats, parsed.errors));
+  else
+    perform rdq._admit_new(parsed.tasks, parsed.run_ats);
+    return query select t.id from unnest(parsed.tasks) t;
+  end if;
 end
 $$;
 
@@ -370,6 +373,22 @@ end
 $$;
 
 comment on function rdq._failed_at(jsonb, timestamptz) is 'When a handed-over failure happened: its "at", else the moment; refuses (RD002) what is not a time.';
+
+create or replace function rdq._admit_new(tasks rdq.task[], run_ats timestamptz[]) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  insert into rdq.task select t.* from unnest(tasks) t;
+  perform rdq._schedule(array(
+    select row(t.id, t.queue, greatest(t.run_at, t.created_at), 0, t.give_up_at)::rdq.due
+    from unnest(run_ats, tasks) as t (run_at)
+  ));
+end
+$$;
+
+comment on function rdq._admit_new(rdq.task[], timestamptz[]) is
+'Stores new tasks that nobody can know yet: without an id of the caller''s, a dedupe key and a failure. A single submit takes a third of the time that _admit() takes.';
 
 create or replace function rdq._admit(tasks rdq.task[], run_ats timestamptz[], errors jsonb[]) returns uuid[]
 language plpgsql

@@ -28,7 +28,8 @@ declare
   places bigint[];
 begin
   -- Two reports of the same leases wait for each other here, in one order. In a statement of its own: what
-  -- a heartbeat wrote while we waited is visible to the next one only.
+  -- a heartbeat wrote while we waited is visible to the next one only. A delete by tuple ids alone would write
+  -- 54 bytes less to the WAL, but some minor releases follow a renewed lease there and others do not.
   select array_agg(h.ticket), array_agg(g.place)
   into tickets, places
   from (

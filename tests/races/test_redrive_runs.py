@@ -105,24 +105,25 @@ def test_a_redrive_whose_runners_are_killed_half_way_is_carried_on_by_another(
     first: Session, run: Run
 ) -> None:
     first.execute("select rdq.alter_queue('q', '{\"lease\": 2}')")
-    die(first, 600, handler="ok")
+    die(first, 700, handler="ok")
     redrive_id = begin(first, per_second=40)
     pair = [run(), run()]
-    for half_way in (450, 520):
+    for half_way in (420, 460):
         wait_until_sent(first, redrive_id, half_way)
         pair.pop().kill()
-    assert sent(first, redrive_id) < 600
+    assert sent(first, redrive_id) < 700
+    an_hour_passes(first)
     run()
     wait_until(lambda: state(first, redrive_id) == "DONE", 30)
     first.make_due()
     status = "select undecided from rdq.redrive_status(%s)"
     wait_until(lambda: first.value(status, redrive_id) == 0, 30)
 
-    assert counts(first, redrive_id) == ("DONE", 600, 600, 600, 0, 0)
+    assert counts(first, redrive_id) == ("DONE", 700, 700, 700, 0, 0)
     assert first.rows("""
         select count(*), max(life), count(*) filter (where outcome = 'SUCCEEDED' and life = 1)
         from (select distinct on (task_id) * from rdq.attempt order by task_id, attempt_no desc) a
-        """) == [(600, 1, 600)]
+        """) == [(700, 1, 700)]
     assert actions(first, redrive_id) == {"redrive_where": 1, "finish_redrive": 1}
 
 

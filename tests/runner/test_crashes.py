@@ -186,7 +186,6 @@ def check(site: Site, queue: Queue) -> None:
         check_that_none_was_run_by_two(executions[task_id], history)
     found = {(attempt.outcome, attempt.error_type) for attempt in attempts}
     assert ("LEASE_EXPIRED", None) in found
-    assert ("FAILED", "rdq_runner.ChildDied") in found
     # What a transaction did was done once, however often it was tried.
     traces = queue.db.execute(
         """
