@@ -6,7 +6,7 @@
 --
 -- With a canary a few are sent first, some of each cause, and the rest only when all of those have
 -- succeeded. With a pace nothing is sent more than ten seconds ahead of its time, so that whoever stops a
--- redrive stops it; while its queue is paused it waits. rdq.redriven has a row for each task that it sent until the end of that life is
+-- redrive stops it; before a dead letter in a paused queue it waits. rdq.redriven has a row for each task that it sent until the end of that life is
 -- counted; so what was sent is always what succeeded, what died again and what is still undecided.
 
 create or replace function rdq.redrive_where(
@@ -69,7 +69,7 @@ end
 $$;
 
 comment on function rdq.redrive_where(text, text, text, text, text, text, timestamptz, timestamptz, interval, double precision, boolean, text, integer, double precision, integer) is
-'Puts back every dead letter that matches now, and none that dies later. The filter is that of dead_letters(); an empty one is refused. dry_run changes nothing and says how many match, in which groups, and what would probably die again. spread or per_second set a pace. canary sends so many first, of each cause some, and the rest only when they have succeeded. It halts (NOTIFY rdq_redrive) when a canary dies, or when the share halt_at of at least halt_min tasks that ended has died again; a null halt_at never. While the queue of the filter is paused it waits. At most 10,000 are sent at once, the rest by tick(); rdq.redrive_status tells how far it is. A dead letter whose dedupe key a live task has is skipped and stays. Errors: RD002, RD007.';
+'Puts back every dead letter that matches now, and none that dies later. The filter is that of dead_letters(); an empty one is refused. dry_run changes nothing and says how many match, in which groups, and what would probably die again. spread or per_second set a pace. canary sends so many first, of each cause some, and the rest only when they have succeeded. It halts (NOTIFY rdq_redrive) when a canary dies, or when the share halt_at of at least halt_min tasks that ended has died again; a null halt_at never. Before a dead letter in a paused queue it waits. At most 10,000 are sent at once, the rest by tick(); rdq.redrive_status tells how far it is. A dead letter whose dedupe key a live task has is skipped and stays. Errors: RD002, RD007.';
 
 create or replace function rdq._may_see_redrive(queues text[], filter jsonb, patterns text[]) returns boolean
 language sql immutable
@@ -321,14 +321,9 @@ begin
   if run.state = 'RUNNING' then
     run := rdq._judge_redrive(run);
   end if;
-  if run.state <> 'RUNNING' or exists (
-    select from rdq.queue q where q.queue = run.filter ->> 'queue' and q.paused_at is not null
-  ) then
-    -- Into a paused queue nothing is sent: it would all be due at once when that is resumed.
-    null;
-  elsif run.phase = 'CANARY' and run.sent = 0 then
+  if run.state = 'RUNNING' and run.phase = 'CANARY' and run.sent = 0 then
     run := rdq._send_canary(run);
-  elsif run.phase = 'REST' then
+  elsif run.state = 'RUNNING' and run.phase = 'REST' then
     run := rdq._send_next(run, max_tasks);
   end if;
   run := rdq._settled(run);
@@ -452,7 +447,9 @@ as $$
 declare
   canaries constant uuid[] := rdq._canaries(run);
 begin
-  if canaries is null then
+  if canaries is null and (select n.waits from rdq._next_dead(run, 1) n) then
+    return run;
+  elsif canaries is null then
     -- Somebody else redrove or purged them all.
     run.phase := 'REST';
     return rdq._send_next(run, 1);
@@ -475,12 +472,13 @@ set jit = off
 as $$
   -- The newest of each group, then the second newest, and so on: what died last is most like what comes.
   select array_agg(c.task_id)
-  from (
+  from (select array(select q.queue from rdq.queue q where q.paused_at is not null) as queues) paused
+  cross join lateral (
     select m.task_id
     from (
       select d.fingerprint, count(*) as size
       from rdq._dead_matching(run.filter, run.queues) d
-      where d.dead_at <= run.began_at
+      where d.dead_at <= run.began_at and d.queue <> all (paused.queues)
       group by d.fingerprint
       order by count(*) desc, d.fingerprint
       limit run.canary
@@ -488,7 +486,7 @@ as $$
     cross join lateral (
       select d.task_id, row_number() over (order by d.dead_at desc, d.task_id desc) as rank
       from rdq._dead_matching(run.filter, run.queues) d
-      where d.fingerprint = g.fingerprint and d.dead_at <= run.began_at
+      where d.fingerprint = g.fingerprint and d.dead_at <= run.began_at and d.queue <> all (paused.queues)
       order by d.dead_at desc, d.task_id desc
       limit run.canary
     ) m
@@ -500,7 +498,7 @@ $$;
 comment on function rdq._canaries(rdq.redrive_run) is 'The dead letters to send first: some of each group, of as many groups as there is room for.';
 
 create or replace function rdq._next_dead(run rdq.redrive_run, batch integer)
-returns table (task_ids uuid[], last_at timestamptz, last_id uuid)
+returns table (task_ids uuid[], last_at timestamptz, last_id uuid, waits boolean)
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
 -- Walks the index that fits the filter, from the cursor: 1 ms for a thousand. Sorting all that is left took 170
@@ -511,22 +509,30 @@ set enable_sort = off
 set enable_incremental_sort = off
 set jit = off
 as $$
+declare
+  paused constant text[] := array(select q.queue from rdq.queue q where q.paused_at is not null);
 begin
   return query
   select
-    array_agg(d.task_id order by d.place), (array_agg(d.dead_at order by d.place desc))[1],
-    (array_agg(d.task_id order by d.place desc))[1]
+    array_agg(d.task_id order by d.place) filter (where not d.waits),
+    (array_agg(d.dead_at order by d.place desc) filter (where not d.waits))[1],
+    (array_agg(d.task_id order by d.place desc) filter (where not d.waits))[1],
+    coalesce(bool_or(d.waits), false)
   from (
-    select m.task_id, m.dead_at, row_number() over (order by m.dead_at, m.task_id) as place
+    select
+      m.task_id, m.dead_at, row_number() over in_order as place,
+      bool_or(m.queue = any (paused)) over in_order as waits
     from rdq._dead_matching(run.filter, run.queues) m
     where (m.dead_at, m.task_id) > (run.cursor_at, run.cursor_id) and m.dead_at <= run.began_at
+    window in_order as (order by m.dead_at, m.task_id)
     order by m.dead_at, m.task_id
     limit batch
   ) d;
 end
 $$;
 
-comment on function rdq._next_dead(rdq.redrive_run, integer) is 'The dead letters that a redrive comes to next, in the order of death, and the last of them.';
+comment on function rdq._next_dead(rdq.redrive_run, integer) is
+'The dead letters that a redrive comes to next, in the order of death, and the last of them. It waits before one in a paused queue: what it sent there would all be due at once when that is resumed.';
 
 create or replace function rdq._send_next(run rdq.redrive_run, max_tasks integer) returns rdq.redrive_run
 language plpgsql
@@ -541,15 +547,16 @@ declare
   task_ids uuid[];
   last_at timestamptz;
   last_id uuid;
+  waits boolean;
 begin
   if batch = 0 then
     return run;
   end if;
-  select n.* into task_ids, last_at, last_id from rdq._next_dead(run, batch) n;
+  select n.* into task_ids, last_at, last_id, waits from rdq._next_dead(run, batch) n;
   run := rdq._send(run, coalesce(task_ids, '{}'));
   run.cursor_at := coalesce(last_at, run.cursor_at);
   run.cursor_id := coalesce(last_id, run.cursor_id);
-  if coalesce(cardinality(task_ids), 0) < batch then
+  if coalesce(cardinality(task_ids), 0) < batch and not waits then
     run.state := 'DONE';
     run.state_reason := null;
     run.finished_at := clock_timestamp();
