@@ -24,6 +24,8 @@ select * from rdq.redrive_where(queue => 'q', canary => 3) \gset
 select is(:'sent'::text, '3', 'in an open queue its canary is sent at once');
 
 
+-- A tick carries on one of those that run, by chance.
+select rdq.cancel_redrive(r.redrive_id) from rdq.redrives r where r.state = 'RUNNING';
 select rdq.create_queue('r');
 select rdq.purge(d.task_id) from rdq.dead d;
 select pg_temp.write_dead('q', 3);
@@ -39,7 +41,7 @@ select rdq.cancel(d.task_id) from rdq.due d where d.queue = 'r';
 select * from rdq.redrive_where(since => '-infinity', canary => 2) \gset
 select is(array[:'state', :'sent'], '{RUNNING,0}', 'where all are in a paused queue the canary waits as well');
 select rdq.resume_queue('r');
-select rdq.tick() from generate_series(1, 40);
+select rdq.tick();
 select is(array[s.sent::text, s.canary_out::text], '{2,true}', 'it is not left out') from rdq.redrive_status(:'redrive_id') s;
 
 select * from finish();
