@@ -74,16 +74,18 @@ declare
   deaths rdq.dead[];
   death_classes text[];
   successes uuid[];
-  redriven_successes rdq.redriven[];
 begin
+  successes := rdq._record_successes(endings);
   with ending as materialized (
-    select e.* from unnest(give_up_ats, not_befores, endings) as e (give_up_at, not_before)
+    select e.*
+    from unnest(give_up_ats, not_befores, endings) as e (give_up_at, not_before)
+    where e.outcome <> 'SUCCEEDED'
   ),
   judged as materialized (
     select
       e.task_id, h.next_no, h.first_no, e.life, e.queue, e.outcome, c.error_class, e.error_type, e.message, e.stack,
       e.detail, e.runner, e.code_version, e.started_at, e.finished_at, e.claim_token, e.give_up_at, n.next_at,
-      case when e.outcome <> 'SUCCEEDED' then coalesce(forced_reason, rdq._verdict(
+      coalesce(forced_reason, rdq._verdict(
         e.outcome, c.error_class,
         rdq._spent(
           h.runs + (e.outcome <> 'RELEASED' and e.started_at is not null)::integer,
@@ -94,7 +96,7 @@ begin
         h.ambiguous + (c.error_class = 'AMBIGUOUS' and e.started_at is not null)::integer, q.ambiguous_attempts,
         h.vanished + 1, q.vanish_limit,
         n.next_at, e.give_up_at
-      )) end as verdict
+      )) as verdict
     from ending e
     cross join lateral (select q.* from rdq.queue q where q.queue = e.queue limit 1) q
     cross join lateral (select t.max_attempts from rdq.task t where t.id = e.task_id limit 1) t
@@ -109,7 +111,7 @@ begin
     -- and says little about the task: it climbs by the expiries in a row. A release only waits as asked.
     cross join lateral (
       select greatest(e.not_before, moment + case
-        when e.outcome in ('SUCCEEDED', 'RELEASED') then interval '0'
+        when e.outcome = 'RELEASED' then interval '0'
         else rdq._jittered(
           rdq._delay(
             case e.outcome when 'LEASE_EXPIRED' then h.vanished else h.rungs end::integer + 1,
@@ -148,14 +150,11 @@ begin
   )
   select
     array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at)::rdq.due)
-      filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
-    array_agg(j.error_class) filter (where j.verdict is null and j.outcome <> 'SUCCEEDED'),
+      filter (where j.verdict is null),
+    array_agg(j.error_class) filter (where j.verdict is null),
     array_agg(rdq._death(j.task_id, j.queue, j.life, j.verdict)) filter (where j.verdict is not null),
-    array_agg(j.error_class) filter (where j.verdict is not null),
-    array_agg(j.task_id) filter (where j.outcome = 'SUCCEEDED' and j.verdict is null),
-    array_agg(row(j.task_id, j.life, null, 'SUCCEEDED')::rdq.redriven)
-      filter (where j.outcome = 'SUCCEEDED' and j.verdict is null and j.life > 0)
-  into retries, retry_classes, deaths, death_classes, successes, redriven_successes
+    array_agg(j.error_class) filter (where j.verdict is not null)
+  into retries, retry_classes, deaths, death_classes
   from judged j;
 
   perform rdq._check_conserved(
@@ -169,12 +168,6 @@ begin
   if deaths is not null then
     perform rdq._bury(deaths);
   end if;
-  if successes is not null then
-    perform rdq._free_keys(successes);
-  end if;
-  if redriven_successes is not null then
-    perform rdq._note_redriven(redriven_successes);
-  end if;
   return query
     select r.task_id, 'PENDING', r.due_at, null::text, r.class from unnest(retry_classes, retries) as r (class)
     union all
@@ -185,7 +178,45 @@ end
 $$;
 
 comment on function rdq._conclude(rdq.attempt[], timestamptz[], timestamptz[], text) is
-'Ends attempts whose tickets the caller has taken: numbers and records each (the one place that writes an attempt), decides, and writes the next ticket. give_up_ats are the tickets'' deadlines; not_befores, where not null, the earliest next start.';
+'Ends attempts whose tickets the caller has taken: numbers and records each (with _record_successes() the one place that writes an attempt), decides, and writes the next ticket. give_up_ats are the tickets'' deadlines; not_befores, where not null, the earliest next start.';
+
+create or replace function rdq._record_successes(endings rdq.attempt[]) returns uuid[]
+language plpgsql
+set enable_seqscan = off
+set enable_nestloop = on
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  successes uuid[];
+begin
+  -- Nothing is to be decided about them: no policy and no budget is read, which leaves half of the work.
+  with recorded as (
+    insert into rdq.attempt (
+      task_id, attempt_no, life, queue, outcome, runner, code_version, started_at, finished_at, claim_token
+    )
+    select
+      e.task_id, coalesce((select max(a.attempt_no) from rdq.attempt a where a.task_id = e.task_id), 0) + 1,
+      e.life, e.queue, e.outcome, e.runner, e.code_version, e.started_at, e.finished_at, e.claim_token
+    from unnest(endings) e
+    where e.outcome = 'SUCCEEDED' and (select t.id from rdq.task t where t.id = e.task_id) is not null
+    returning task_id
+  )
+  select array_agg(r.task_id) into successes from recorded r;
+  if successes is null then
+    return '{}';
+  end if;
+  perform rdq._free_keys(successes);
+  perform rdq._note_redriven(array_agg(row(e.task_id, e.life, null, 'SUCCEEDED')::rdq.redriven))
+  from unnest(endings) e
+  where e.outcome = 'SUCCEEDED' and e.life > 0
+  having count(*) > 0;
+  return successes;
+end
+$$;
+
+comment on function rdq._record_successes(rdq.attempt[]) is
+'Records those attempts of _conclude() that succeeded, and returns their tasks.';
 
 create or replace function rdq._schedule(tickets rdq.due[], ahead interval default '1 minute') returns void
 language plpgsql

@@ -45,6 +45,7 @@ insert into sample values
   ('select count(*) from rdq.history(%1$L)', '1'),
   ('select (rdq.redrive(%1$L)).status', 'PENDING'),
   ('select rdq.cancel(%1$L)', ''),
+  ('select rdq.resume_queue(''payments.eu'')', ''),
   ('select matched from rdq.redrive_where(handler => ''h'')', '2'),
   ('select rdq.cancel(%1$L)', ''),
   ('select purged from rdq.purge_where(since => ''-infinity'')', '1');
