@@ -190,11 +190,12 @@ declare
   few constant integer := 1000 + 10 * max_rows;
   found_ids uuid[];
   size bigint;
+  looks bigint;
 begin
   if rest = '{}' then
-    return rdq._newest(null, queues, since_at, before_at, before_id, null, filter, patterns, max_rows);
+    return rdq._newest(null, queues, since_at, before_at, before_id, max_rows, filter, patterns, max_rows);
   elsif rest - 'fingerprint' = '{}' and queues is null then
-    return rdq._newest(fingerprints, null, since_at, before_at, before_id, null, filter, patterns, max_rows);
+    return rdq._newest(fingerprints, null, since_at, before_at, before_id, max_rows, filter, patterns, max_rows);
   end if;
   found_ids := rdq._newest(
     case when filter ? 'fingerprint' then fingerprints end, case when filter ? 'queue' then queues end,
@@ -202,6 +203,13 @@ begin
   );
   if cardinality(found_ids) = max_rows then
     return found_ids;
+  end if;
+  if filter ? 'since' then
+    looks := rdq._deaths_within(queues, since_at, before_at);
+    if looks <= few then
+      -- It has looked at all of them.
+      return found_ids;
+    end if;
   end if;
   select
     coalesce(sum(c.size), 0), array_agg(distinct c.fingerprint),
@@ -213,12 +221,32 @@ begin
   elsif not filter ?| '{handler,error_type,fingerprint}' then
     fingerprints := null;
   end if;
-  return rdq._newest(fingerprints, queues, since_at, before_at, before_id, null, filter, patterns, max_rows);
+  return rdq._newest(
+    fingerprints, queues, since_at, before_at, before_id, least(looks, 2147483647)::integer, filter, patterns, max_rows
+  );
 end
 $$;
 
 comment on function rdq._newest_matching(jsonb, text[], integer, timestamptz, uuid) is
 'The newest dead letters that match, at most max_rows, older than the end of the page before; newest first.';
+
+create or replace function rdq._deaths_within(queues text[], since_at timestamptz, before_at timestamptz) returns bigint
+language plpgsql stable
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+  return (
+    select count(*)
+    from rdq.dead d
+    where (queues is null or d.queue = any (queues)) and d.dead_at >= since_at and d.dead_at <= before_at
+  );
+end
+$$;
+
+comment on function rdq._deaths_within(text[], timestamptz, timestamptz) is
+'How many dead letters of queues (null: all) died between two times: more than so many need not be looked at.';
 
 create or replace function rdq._queues_within(filter jsonb, patterns text[]) returns text[]
 language sql stable
@@ -324,14 +352,19 @@ create or replace function rdq._newest_of_fingerprint(
   looks integer
 ) returns setof rdq.dead
 language sql stable
--- Inlined. Written without an equality, so that dead_by_fingerprint is the only index with this order.
+-- Inlined. Written without an equality, so that dead_by_fingerprint is the only index with this order. since_at
+-- is asked after the walk: within, it would not end it.
 as $$
   select d.*
-  from rdq.dead d
-  where (d.fingerprint, d.dead_at, d.task_id) < (_newest_of_fingerprint.fingerprint, before_at, before_id)
-    and (d.fingerprint, d.dead_at) >= (_newest_of_fingerprint.fingerprint, since_at)
-  order by d.fingerprint desc, d.dead_at desc, d.task_id desc
-  limit looks
+  from (
+    select d.*
+    from rdq.dead d
+    where (d.fingerprint, d.dead_at, d.task_id) < (_newest_of_fingerprint.fingerprint, before_at, before_id)
+      and d.fingerprint >= _newest_of_fingerprint.fingerprint
+    order by d.fingerprint desc, d.dead_at desc, d.task_id desc
+    limit looks
+  ) d
+  where d.dead_at >= since_at
 $$;
 
 comment on function rdq._newest_of_fingerprint(text, timestamptz, timestamptz, uuid, integer) is
@@ -348,11 +381,15 @@ language sql stable
 -- Inlined; as above, for dead_by_queue.
 as $$
   select d.*
-  from rdq.dead d
-  where (d.queue, d.dead_at, d.task_id) < (_newest_of_queue.queue, before_at, before_id)
-    and (d.queue, d.dead_at) >= (_newest_of_queue.queue, since_at)
-  order by d.queue desc, d.dead_at desc, d.task_id desc
-  limit looks
+  from (
+    select d.*
+    from rdq.dead d
+    where (d.queue, d.dead_at, d.task_id) < (_newest_of_queue.queue, before_at, before_id)
+      and d.queue >= _newest_of_queue.queue
+    order by d.queue desc, d.dead_at desc, d.task_id desc
+    limit looks
+  ) d
+  where d.dead_at >= since_at
 $$;
 
 comment on function rdq._newest_of_queue(text, timestamptz, timestamptz, uuid, integer) is

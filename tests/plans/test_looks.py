@@ -37,6 +37,9 @@ LISTS = {
     "until => now() - interval '1 year'": 0,
     "handler => 'handler-2', until => now() - interval '20 days'": 100,
     "queue => 'q1', handler => 'handler-2'": 0,
+    "queue => 'q1', since => now() + interval '1 day'": 0,
+    "queue => 'q1', error_class => 'TRANSIENT', since => now() + interval '1 day'": 0,
+    "fingerprint => 'cafecafecafec1f3', since => now() + interval '1 day'": 0,
 }
 GLOBS = {
     "error_type => '*Error17'": 100,
