@@ -11,7 +11,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,16 +63,16 @@ class Callbacks:
     ) -> None:
         self._finish = finish
         self._concurrency = concurrency
-        self._destinations = destinations
         self._environment = environment
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._said: dict[tuple[str, str], float] = {}
-        self._tls = posts.tls_context()
+        self._client = posts.Client(destinations, posts.tls_context())
         self._ready = threading.Event()
+        self._stopped = False
         self._thread = threading.Thread(target=self._run, name="rdq-callbacks", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._serving: asyncio.Task[None]
-        self._inbox: asyncio.Queue[_Work]
+        self._group: asyncio.TaskGroup
 
     def register(self, endpoints: Iterable[Endpoint]) -> Mapping[tuple[str, str], Executor]:
         """Take these endpoints instead of those before; return the routes to them."""
@@ -84,10 +84,13 @@ class Callbacks:
         self._thread.start()
         self._ready.wait()
 
-    def run(self, lease: Lease) -> None:
-        """Begin an attempt."""
-        work = _Work(lease, self._endpoints[lease.claim.queue, lease.claim.handler])
-        self._loop.call_soon_threadsafe(self._inbox.put_nowait, work)
+    def run(self, leases: Sequence[Lease]) -> None:
+        """Begin attempts."""
+        work = [
+            _Work(lease, self._endpoints[lease.claim.queue, lease.claim.handler])
+            for lease in leases
+        ]
+        self._loop.call_soon_threadsafe(self._begin, work)
 
     def stop(self) -> None:
         """Cut off what still runs: AMBIGUOUS if its request was sent, else released."""
@@ -105,11 +108,18 @@ class Callbacks:
         self._serving = serving
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(self._concurrency, "rdq-resolver"))
-        self._inbox = asyncio.Queue()
-        self._ready.set()
-        async with asyncio.TaskGroup() as group:
-            while True:
-                group.create_task(self._attempt(await self._inbox.get()))
+        # Whoever stops this cancels the attempts first, and then closes the connections.
+        async with self._client, asyncio.TaskGroup() as self._group:
+            self._ready.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._stopped = True
+
+    def _begin(self, work: Iterable[_Work]) -> None:
+        if not self._stopped:
+            for one in work:
+                self._group.create_task(self._attempt(one))
 
     async def _attempt(self, work: _Work) -> None:
         exchange = Exchange()
@@ -134,14 +144,7 @@ class Callbacks:
         trouble: Trouble | None = None
         try:
             async with asyncio.timeout(timeout):
-                await posts.post(
-                    exchange,
-                    endpoint.url,
-                    fields,
-                    work.lease.claim.payload,
-                    destinations=self._destinations,
-                    tls=self._tls,
-                )
+                await self._client.post(exchange, endpoint.url, fields, work.lease.claim.payload)
         except Exception as error:
             trouble = posts.trouble(error, exchange, timeout)
         finally:
@@ -174,7 +177,7 @@ def request_fields(
         "accept-encoding": "identity",
         "user-agent": _AGENT,
         **{name.lower(): value for name, value in endpoint.headers.items()},
-        **_trace(claim.headers),
+        **_trace(claim.headers or {}),
         "content-type": claim.content_type,
         "idempotency-key": task_id,
         "rdq-task-id": task_id,

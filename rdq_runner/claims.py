@@ -5,7 +5,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,15 +13,16 @@ from typing import Final
 
 import psycopg
 
-from rdq_runner.executor import Finish, Routes
+from rdq_runner.executor import Executor, Finish, Routes
 from rdq_runner.leases import Lease, Leases
 from rdq_runner.limits import Limits
-from rdq_runner.logs import say
+from rdq_runner.logs import say, say_each
 from rdq_runner.loop import Loop
 from rdq_runner.metrics import Metrics
 from rdq_runner.outcomes import Release
 from rdq_runner.sessions import Database, Session, is_outage
 from rdq_runner.sql import Functions
+from rdq_runner.turns import Turns
 
 KNOWN_SCHEMA: Final = "0.1"
 
@@ -64,17 +65,13 @@ class Plan:
             if bound < 1:
                 raise ValueError(f"queue {queue!r} may run {bound} tasks at once: give at least 1")
 
-    def rooms(self, running: Counter[str]) -> list[tuple[Sequence[str] | None, int]]:
-        """Return which queues to claim from together, and how many of their tasks have room.
-
-        :param running: how many tasks of each queue run.
-        """
+    def rooms(self, running: Iterable[Lease]) -> list[tuple[Sequence[str] | None, int]]:
+        """Return which queues to claim from together, and how many of their tasks have room."""
         if not self.bounds:
             return [(self.queues, self.concurrency)]
+        counts = Counter(lease.claim.queue for lease in running)
         rooms: list[tuple[Sequence[str] | None, int]] = [
-            ([queue], bound - running[queue])
-            for queue, bound in self.bounds.items()
-            if bound > running[queue]
+            ([queue], bound - counts[queue]) for queue, bound in self.bounds.items()
         ]
         if unbounded := [queue for queue in self.queues or () if queue not in self.bounds]:
             rooms.append((unbounded, self.concurrency))
@@ -102,7 +99,7 @@ class Claims(Loop):
         metrics: Metrics,
         *,
         finish: Finish,
-        claimed: Callable[[], None],
+        claimed: Callable[[Iterable[Lease]], None],
         refresh: Callable[[Functions], None],
     ) -> None:
         super().__init__(Session(database, "claims", check_schema))
@@ -114,16 +111,30 @@ class Claims(Loop):
         self._finish = finish
         self._claimed = claimed
         self._refresh = refresh
+        self._turns = Turns(plan.concurrency, lambda: plan.concurrency - leases.running_count)
         self._worked = False
         self._tick_at = 0.0
         self._news_at = 0.0
         self._said: dict[str, float] = {}
 
+    def due_in(self, seconds: float = 0.0) -> None:
+        """Claim then: something will be due."""
+        self._turns.due_in(max(seconds, LEAST_PAUSE_SECONDS) if seconds > 0 else 0.0)
+        self.wake()
+
+    def freed(self) -> None:
+        """Claim for a slot that is free, if there may be something to claim."""
+        if self._turns.freed():
+            self.wake()
+
     def step(self, rdq: Functions) -> float:
-        """Claim for the free slots; return when there may be more to claim."""
+        """Claim for the free slots, if it is time; return when it is next."""
         if not self._worked:
             self._refresh(rdq)
-        pause = self._claim(rdq)
+        pause = self._pause()
+        if pause <= 0:
+            self._claim(rdq)
+            pause = self._pause()
         now = time.monotonic()
         if now >= self._tick_at:
             # Before the call: a tick that fails does not come again at once.
@@ -144,28 +155,43 @@ class Claims(Loop):
         """Wait, unless the runner cannot work as it was started."""
         if not self._worked and _is_permanent(error):
             raise error
+        self._turns.due_in(0.0)
         return super().failed(error)
 
-    def _claim(self, rdq: Functions) -> float:
-        plan = self._plan
-        if len(self._leases.finished()) >= plan.max_unreported:
+    def _pause(self) -> float:
+        if self._leases.finished_count >= self._plan.max_unreported:
             return BACKLOG_PAUSE_SECONDS
-        running = self._leases.running()
-        free = plan.concurrency - len(running)
-        rooms = plan.rooms(Counter(lease.claim.queue for lease in running)) if free > 0 else []
+        return self._turns.pause()
+
+    def _claim(self, rdq: Functions) -> None:
+        plan = self._plan
+        began_at = time.monotonic()
+        self._turns.begin()
+        free = plan.concurrency - self._leases.running_count
         claimed = 0
-        asked: list[Sequence[str] | None] = []
-        for queues, room in rooms:
+        exhausted: list[Sequence[str] | None] = []
+        hungry = False
+        for queues, room in plan.rooms(self._leases.running()):
             for part in self._limits.apart(queues):
-                most = min(room, free - claimed, self._limits.room(part, self._leases.running()))
-                if most > 0:
-                    asked.append(part)
-                    claimed += self._claim_from(rdq, part, int(most))
+                most = min(room, free - claimed, self._limits.room(part, self._leases.running))
+                count = self._claim_from(rdq, part, int(most)) if most > 0 else 0
+                claimed += count
+                if count < most:
+                    exhausted.append(part)
+                else:
+                    hungry = True
+        self._turns.end(hungry=hungry, seconds=time.monotonic() - began_at)
+        # Where no slot is free nothing waits for a time: one that becomes free wakes us.
+        due_in = math.inf
+        if claimed < free:
+            due_in = min(map(rdq.seconds_until_due, exhausted), default=math.inf)
+        if due_in > 0 or not claimed:
+            due_in = max(due_in, LEAST_PAUSE_SECONDS)
         if claimed:
-            return 0
-        # Nothing waits for a queue without room: a slot that becomes free wakes us.
-        due_in = min(map(rdq.seconds_until_due, asked), default=math.inf)
-        return min(max(due_in, LEAST_PAUSE_SECONDS), plan.poll_seconds)
+            # Where there is work there may be more, and not all of it is announced: not behind a
+            # pooler, and not where a queue's settings say so.
+            due_in = min(due_in, LEAST_PAUSE_SECONDS)
+        self._turns.due_in(min(due_in, plan.poll_seconds))
 
     def _claim_from(self, rdq: Functions, queues: Sequence[str] | None, most: int) -> int:
         """Claim and begin what is due in queues; return how many tasks that are."""
@@ -173,12 +199,11 @@ class Claims(Loop):
         asked_at = time.monotonic()
         claims = rdq.claim(queues, plan.runner, most, plan.lease, plan.code_version)
         self._worked = True
-        leases = [self._leases.take(claim, asked_at) for claim in claims]
-        self._look_for_news(rdq, leases)
-        for lease in leases:
-            self._begin(lease)
         if claims:
-            self._claimed()
+            leases = self._leases.take(claims, asked_at)
+            self._look_for_news(rdq, leases)
+            self._begin(leases)
+            self._claimed(leases)
         return len(claims)
 
     def _look_for_news(self, rdq: Functions, leases: list[Lease]) -> None:
@@ -193,8 +218,18 @@ class Claims(Loop):
         with suppress(psycopg.Error):
             self._refresh(rdq)
 
-    def _begin(self, lease: Lease) -> None:
-        self._metrics.claimed(lease)
+    def _begin(self, leases: Iterable[Lease]) -> None:
+        begin: dict[Executor, list[Lease]] = {}
+        for lease in leases:
+            self._metrics.claimed(lease)
+            if executor := self._executor(lease):
+                begin.setdefault(executor, []).append(lease)
+        for executor, own in begin.items():
+            say_each(logging.INFO, "attempt begins", [lease.labels for lease in own])
+            executor.run(own)
+
+    def _executor(self, lease: Lease) -> Executor | None:
+        """Return who runs a task; None for one that is handed back."""
         name = lease.claim.handler
         executor = self._routes.find(lease.claim.queue, name)
         if self.stopping.is_set():
@@ -203,12 +238,12 @@ class Claims(Loop):
             self._say_unroutable(lease)
             delay = UNROUTABLE_DELAY_SECONDS * random.uniform(0.8, 1.2)
             self._finish(lease, Release(f"no handler {name!r} in this runner", delay))
-        elif not self._limits.admit(lease, self._leases.running()):
+        elif not self._limits.admit(lease, self._leases.running):
             # It happens where the handler is met for the first time in a queue.
             self._finish(lease, Release(f"no room for more of handler {name!r} in this runner"))
         else:
-            say(logging.INFO, "attempt begins", **lease.labels)
-            executor.run(lease)
+            return executor
+        return None
 
     def _say_unroutable(self, lease: Lease) -> None:
         now = time.monotonic()

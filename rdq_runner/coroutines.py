@@ -7,9 +7,10 @@ to itself, and what has not begun yet begins on a new one.
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 from rdq_runner.attempts import outcome_of
@@ -43,8 +44,8 @@ class EventLoop:
         self._thread = threading.Thread(target=self._run, name="rdq-async", daemon=True)
         self._thread.start()
 
-    def submit(self, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine, which must not raise."""
+    def submit(self, begin: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        """Run coroutines, which must not raise."""
         self.call(lambda: self._begin(begin))
 
     def call(self, function: Callable[[], object]) -> None:
@@ -65,10 +66,11 @@ class EventLoop:
         """Wait for the end."""
         self._thread.join(seconds)
 
-    def _begin(self, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = self._group.create_task(begin())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _begin(self, begin: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        for coroutine in begin:
+            task = self._group.create_task(coroutine())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _cancel(self) -> None:
         for task in self._tasks:
@@ -92,11 +94,24 @@ class EventLoop:
 
 
 @dataclass(eq=False, slots=True)
-class _Attempt:
+class Attempt:
+    """One call of a coroutine function; the timeout is in seconds."""
+
     handler: Registration
     lease: Lease
     timeout: float | None
-    loop: EventLoop | None = None
+    batch: "_Batch | None" = None
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Attempts that begin together on a loop.
+
+    :param waiting: how many have not begun.
+    """
+
+    loop: EventLoop
+    waiting: int
     begins_until: Deadline | None = None
 
 
@@ -116,12 +131,21 @@ class Coroutines:
         self._lock = threading.Lock()
         self._loop: EventLoop | None = None
         self._left: list[EventLoop] = []
-        self._waiting: set[_Attempt] = set()
-        self._running: set[_Attempt] = set()
+        self._waiting: set[Attempt] = set()
+        self._running: set[Attempt] = set()
 
-    def run(self, handler: Registration, lease: Lease, timeout: float | None) -> None:
-        """Begin an attempt, and return at once."""
-        self._submit(_Attempt(handler, lease, timeout))
+    def run(self, attempts: Sequence[Attempt]) -> None:
+        """Begin attempts, and return at once."""
+        with self._lock:
+            loop = self._loop = self._loop or EventLoop(self._database)
+            batch = _Batch(loop, len(attempts))
+            batch.begins_until = self._limits.deadlines.after(
+                BEGIN_SECONDS, lambda: self._check_begun(batch)
+            )
+            for attempt in attempts:
+                attempt.batch = batch
+            self._waiting.update(attempts)
+        loop.submit([partial(self._attempt, attempt, batch) for attempt in attempts])
 
     def stop(self) -> None:
         """Hand back what runs, and cancel it."""
@@ -135,36 +159,42 @@ class Coroutines:
         if self._loop:
             self._loop.join(STOP_SECONDS)
 
-    def _submit(self, attempt: _Attempt) -> None:
-        with self._lock:
-            loop = attempt.loop = self._loop = self._loop or EventLoop(self._database)
-            attempt.begins_until = self._limits.deadlines.after(
-                BEGIN_SECONDS, lambda: self._check_begun(attempt, loop)
-            )
-            self._waiting.add(attempt)
-        loop.submit(lambda: self._attempt(attempt, loop))
-
-    async def _attempt(self, attempt: _Attempt, loop: EventLoop) -> None:
+    async def _attempt(self, attempt: Attempt, batch: _Batch) -> None:
         with self._lock:
             if attempt not in self._waiting:
                 return  # it has begun on another loop
             self._waiting.discard(attempt)
             self._running.add(attempt)
-            if attempt.begins_until:
-                self._limits.deadlines.call_off(attempt.begins_until)
+            self._note_begun(attempt)
+        try:
+            if attempt.timeout is None:
+                outcome = await _outcome(attempt.handler, attempt.lease, batch.loop)
+            else:
+                outcome = await self._in_time(attempt, attempt.timeout, batch.loop)
+        finally:
+            with self._lock:
+                self._running.discard(attempt)
+        self._finish(attempt.lease, outcome)
+
+    def _note_begun(self, attempt: Attempt) -> None:
+        # It may begin on a loop that was left, before the new one has come to it.
+        batch = attempt.batch
+        if batch:
+            batch.waiting -= 1
+            if not batch.waiting and batch.begins_until:
+                self._limits.deadlines.call_off(batch.begins_until)
+
+    async def _in_time(self, attempt: Attempt, timeout: float, loop: EventLoop) -> Outcome:
         lease = attempt.lease
         run = Run(**lease.labels)
         task = asyncio.current_task()
         assert task
         late = lambda: self._cancel(loop, task, run)  # noqa: E731
         try:
-            with self._limits.limit(lease, attempt.timeout, late):
-                outcome = await _outcome(attempt.handler, lease, loop)
+            with self._limits.limit(lease, timeout, late):
+                return await _outcome(attempt.handler, lease, loop)
         finally:
             self._overdue.end(run)
-            with self._lock:
-                self._running.discard(attempt)
-        self._finish(lease, outcome)
 
     def _cancel(self, loop: EventLoop, task: asyncio.Task[Any], run: Run) -> None:
         answered = threading.Event()
@@ -178,11 +208,11 @@ class Coroutines:
 
         self._limits.deadlines.after(CANCEL_SECONDS, check)
 
-    def _check_begun(self, attempt: _Attempt, loop: EventLoop) -> None:
+    def _check_begun(self, batch: _Batch) -> None:
         with self._lock:
-            late = attempt in self._waiting and attempt.loop is loop
+            late = batch.waiting > 0
         if late:
-            self._leave(loop)
+            self._leave(batch.loop)
 
     def _leave(self, loop: EventLoop) -> None:
         """Let a loop that is blocked do what it has begun, and no more."""
@@ -194,8 +224,8 @@ class Coroutines:
             waiting = list(self._waiting)
         say(logging.WARNING, "an async handler blocks its event loop: others begin on a new one")
         loop.drain()
-        for attempt in waiting:
-            self._submit(attempt)
+        if waiting:
+            self.run(waiting)
 
 
 async def _outcome(handler: Registration, lease: Lease, loop: EventLoop) -> Outcome:

@@ -7,6 +7,7 @@ resolved and to whatever, and any spelling of an address, has become one by then
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -82,8 +83,7 @@ class Destinations:
         :param host: as the URL names it.
         :param address: what a socket is about to be connected to.
         """
-        target = effective(ip_address(address))
-        kind = _kind(target)
+        target, kind = _judged(address)
         if kind is None or any(target in network for network in self.networks):
             return None
         if kind not in _NETWORK_ONLY and host.lower().rstrip(".") in self.hosts:
@@ -105,6 +105,12 @@ def effective(address: Address) -> Address:
     if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
+
+
+@lru_cache(maxsize=1024)
+def _judged(address: str) -> tuple[Address, str | None]:
+    target = effective(ip_address(address))
+    return target, _kind(target)
 
 
 def _kind(address: Address) -> str | None:

@@ -1,10 +1,11 @@
 """Runs the handlers that are Python functions: in a thread, an event loop or a child process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from rdq_runner.attempts import attempt, version_mismatch
 from rdq_runner.children import Children
-from rdq_runner.coroutines import Coroutines
+from rdq_runner.coroutines import Attempt, Coroutines
 from rdq_runner.deadlines import Deadlines
 from rdq_runner.executor import Finish
 from rdq_runner.handlers import Handlers, Registration
@@ -60,20 +61,26 @@ class Execution:
         self._deadlines.start()
         self._children.start()
 
-    def run(self, lease: Lease) -> None:
-        """Begin an attempt, and return at once."""
-        handler = self._handlers.registration(lease.claim.handler)
-        queue = lease.claim.queue
-        policy = self._policies.of(queue)
-        timeout = policy.handler_timeout if handler.timeout is None else handler.timeout
-        mismatch = version_mismatch(handler, lease.task)
-        if mismatch and policy.on_version_mismatch == "dead":
-            self._finish(lease, mismatch)
-        elif handler.is_async:
-            self._coroutines.run(handler, lease, timeout)
-        else:
-            body = self._body(handler)
-            self._slots.run(lambda: self._attempt(body, handler, lease, timeout))
+    def run(self, leases: Sequence[Lease]) -> None:
+        """Begin attempts, and return at once."""
+        calls: list[Callable[[], None]] = []
+        coroutines: list[Attempt] = []
+        for lease in leases:
+            handler = self._handlers.registration(lease.claim.handler)
+            policy = self._policies.of(lease.claim.queue)
+            timeout = policy.handler_timeout if handler.timeout is None else handler.timeout
+            mismatch = version_mismatch(handler, lease.task)
+            if mismatch and policy.on_version_mismatch == "dead":
+                self._finish(lease, mismatch)
+            elif handler.is_async:
+                coroutines.append(Attempt(handler, lease, timeout))
+            else:
+                body = self._body(handler)
+                calls.append(partial(self._attempt, body, handler, lease, timeout))
+        if calls:
+            self._slots.run(calls)
+        if coroutines:
+            self._coroutines.run(coroutines)
 
     def stop(self) -> None:
         """End what still runs, as far as it can be ended; it is handed back."""
@@ -91,6 +98,8 @@ class Execution:
     def _in_this_thread(
         self, handler: Registration, lease: Lease, timeout: float | None
     ) -> Outcome:
+        if timeout is None:
+            return attempt(handler, lease.task)
         run = Run(**lease.labels)
         try:
             with self._limits.limit(lease, timeout, lambda: self._overdue.add(run)):

@@ -1,6 +1,6 @@
 """Who runs a task: what an executor is, and which one a queue and a handler's name lead to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from rdq_runner.leases import Lease
@@ -16,8 +16,8 @@ class Executor(Protocol):
     def start(self) -> None:
         """Be ready to run; called once, before the first claim."""
 
-    def run(self, lease: Lease) -> None:
-        """Begin an attempt and return at once; there is a free slot for it."""
+    def run(self, leases: Sequence[Lease]) -> None:
+        """Begin attempts and return at once; there is a free slot for each."""
 
     def stop(self) -> None:
         """End what still runs: the grace period is over. Called once, and returns soon.

@@ -5,7 +5,7 @@ Only code that keeps the interpreter's lock without a pause could, as a C extens
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -45,9 +45,20 @@ class Heartbeat(Loop):
         self._lost = lost
         self._leases = leases
         self._lease = lease
+        self._planned_at = float("inf")
+        self._shortest = float("inf")
+
+    def claimed(self, leases: Iterable[Lease]) -> None:
+        """Note new leases; they need no look now if the next one comes in time for them."""
+        if any(
+            lease.beat_at < self._planned_at or lease.claim.lease_seconds < self._shortest
+            for lease in leases
+        ):
+            self.wake()
 
     def step(self, rdq: Functions) -> float | None:
         """Renew, if it is time; return when the next lease wants it."""
+        self._planned_at = float("inf")  # a lease that comes meanwhile is seen at the next step
         leases = self._leases.held()
         self._be_patient(leases)
         now = time.monotonic()
@@ -59,7 +70,8 @@ class Heartbeat(Loop):
                     lease.renewed_at = now
                 else:
                     self._cancel(lease, "lease lost")
-        return min((lease.beat_at - now for lease in leases), default=None)
+        self._planned_at = min((lease.beat_at for lease in leases), default=float("inf"))
+        return self._planned_at - now if leases else None
 
     def failed(self, error: psycopg.Error) -> float:
         """Go on trying; a lease that ended meanwhile may be somebody else's by now."""
@@ -74,8 +86,9 @@ class Heartbeat(Loop):
 
     def _be_patient(self, leases: Sequence[Lease]) -> None:
         """Have the next call, or the connection for it, take no longer than the leases allow."""
-        shortest = min((lease.claim.lease_seconds for lease in leases), default=float("inf"))
-        patience = max(LEAST_PATIENCE_SECONDS, shortest / 6)
+        seconds = (lease.claim.lease_seconds for lease in leases)
+        self._shortest = min(seconds, default=float("inf"))
+        patience = max(LEAST_PATIENCE_SECONDS, self._shortest / 6)
         self.session.patience = min(patience, self._longest_patience)
 
     def _cancel(self, lease: Lease, event: str) -> None:

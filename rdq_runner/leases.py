@@ -29,6 +29,7 @@ class Lease:
     ended_at: float | None = None
     lost: bool = False
     """It is another's, or it may have been for a while."""
+    _labels: dict[str, object] | None = None
 
     @property
     def expires_at(self) -> float:
@@ -38,12 +39,15 @@ class Lease:
     @property
     def labels(self) -> dict[str, object]:
         """What a log line says of the attempt."""
-        return {
-            "task": self.claim.task_id,
-            "queue": self.claim.queue,
-            "handler": self.claim.handler,
-            "attempt": self.claim.attempt_no,
-        }
+        if self._labels is None:
+            claim = self.claim
+            self._labels = {
+                "task": str(claim.task_id),
+                "queue": claim.queue,
+                "handler": claim.handler,
+                "attempt": claim.attempt_no,
+            }
+        return self._labels
 
     def beat_after(self, now: float) -> None:
         """Plan the next renewal, with time for a second and a third try."""
@@ -56,90 +60,109 @@ class Lease:
 
 def keys(leases: Iterable[Lease]) -> tuple[list[UUID], list[UUID]]:
     """Return the ids and the claim tokens, as the functions of rdq take them."""
-    pairs = [(lease.claim.task_id, lease.claim.claim_token) for lease in leases]
-    return [task_id for task_id, _ in pairs], [token for _, token in pairs]
+    claims = [lease.claim for lease in leases]
+    return [claim.task_id for claim in claims], [claim.claim_token for claim in claims]
 
 
 class Leases:
-    """Safe for threads."""
+    """Safe for threads. Each move is one look-up, however many leases there are."""
 
     def __init__(self) -> None:
-        self._running: dict[UUID, Lease] = {}
-        self._finished: dict[UUID, Lease] = {}
-        self._changed = threading.Condition()
+        # Sets that keep the order: the values mean nothing.
+        self._running: dict[Lease, None] = {}
+        self._finished: dict[Lease, None] = {}
+        self._latest: dict[UUID, Lease] = {}
+        """By task: it may be held twice, where the first lease ended unnoticed."""
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._waiting = 0
 
-    def take(self, claim: Claim, asked_at: float) -> Lease:
-        """Note a claim that was asked for at `asked_at`."""
-        task = Task(
-            id=claim.task_id,
-            queue=claim.queue,
-            handler=claim.handler,
-            payload=claim.payload,
-            content_type=claim.content_type,
-            headers=claim.headers,
-            handler_version=claim.handler_version,
-            attempt_no=claim.attempt_no,
-            attempt_count=claim.attempt_count,
-            redrive_count=claim.redrive_count,
-            created_at=claim.created_at,
-            give_up_at=claim.give_up_at,
-        )
-        lease = Lease(claim, task, time.monotonic(), renewed_at=asked_at, beat_at=asked_at)
-        lease.beat_after(asked_at)
-        with self._changed:
-            # Its lease ended unnoticed, and we have claimed it ourselves.
-            for other in self._held():
-                if other.claim.task_id == claim.task_id:
-                    other.cancel()
-            self._running[claim.claim_token] = lease
-        return lease
+    def take(self, claims: Iterable[Claim], asked_at: float) -> list[Lease]:
+        """Note claims that were asked for at `asked_at`."""
+        now = time.monotonic()
+        leases = [_lease(claim, asked_at, now) for claim in claims]
+        with self._lock:
+            for lease in leases:
+                # Its lease ended unnoticed, and we have claimed it ourselves.
+                if earlier := self._latest.get(lease.claim.task_id):
+                    earlier.cancel()
+                self._latest[lease.claim.task_id] = lease
+                self._running[lease] = None
+        return leases
 
     def finish(self, lease: Lease, outcome: Outcome) -> bool:
         """Note how an attempt ended; False where that was settled before, by a shutdown."""
-        with self._changed:
-            if self._running.pop(lease.claim.claim_token, None) is None:
+        now = time.monotonic()
+        with self._lock:
+            if lease not in self._running:
                 return False
+            del self._running[lease]
             lease.outcome = outcome
-            lease.ended_at = time.monotonic()
-            self._finished[lease.claim.claim_token] = lease
-            self._changed.notify_all()
+            lease.ended_at = now
+            self._finished[lease] = None
+            self._tell()
             return True
 
-    def settle(self, lease: Lease) -> None:
-        """Forget a lease whose outcome the database has."""
-        with self._changed:
-            del self._finished[lease.claim.claim_token]
-            self._changed.notify_all()
+    def settle(self, leases: Iterable[Lease]) -> None:
+        """Forget leases whose outcome the database has."""
+        with self._lock:
+            for lease in leases:
+                del self._finished[lease]
+                if self._latest.get(lease.claim.task_id) is lease:
+                    del self._latest[lease.claim.task_id]
+            self._tell()
 
     def postpone(self, lease: Lease) -> None:
         """Report a lease after all others."""
-        with self._changed:
-            self._finished[lease.claim.claim_token] = self._finished.pop(lease.claim.claim_token)
+        with self._lock:
+            self._finished[lease] = self._finished.pop(lease)
+
+    @property
+    def running_count(self) -> int:
+        """How many leases there are whose handler runs."""
+        return len(self._running)
+
+    @property
+    def finished_count(self) -> int:
+        """How many leases there are whose outcome is not reported."""
+        return len(self._finished)
 
     def running(self) -> list[Lease]:
         """Return the leases whose handler runs."""
-        with self._changed:
-            return list(self._running.values())
+        with self._lock:
+            return list(self._running)
 
     def finished(self, limit: int | None = None) -> list[Lease]:
         """Return the leases whose outcome is not reported, in the order to report them."""
-        with self._changed:
-            return list(islice(self._finished.values(), limit))
+        with self._lock:
+            return list(islice(self._finished, limit))
 
     def held(self) -> list[Lease]:
         """Return all leases."""
-        with self._changed:
-            return self._held()
+        with self._lock:
+            return [*self._running, *self._finished]
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait `seconds` at most until the condition holds; each move of a lease looks at it."""
         with self._changed:
-            return self._changed.wait_for(condition, seconds)
+            self._waiting += 1
+            try:
+                return self._changed.wait_for(condition, seconds)
+            finally:
+                self._waiting -= 1
 
     def look_again(self) -> None:
         """Have `wait_for` look at its condition."""
-        with self._changed:
+        with self._lock:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._waiting:
             self._changed.notify_all()
 
-    def _held(self) -> list[Lease]:
-        return [*self._running.values(), *self._finished.values()]
+
+def _lease(claim: Claim, asked_at: float, now: float) -> Lease:
+    task = Task.of(claim)
+    lease = Lease(claim, task, claimed_at=now, renewed_at=asked_at, beat_at=asked_at)
+    lease.beat_after(asked_at)
+    return lease

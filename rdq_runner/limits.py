@@ -27,13 +27,13 @@ class Limits:
         self._names = names
         self._met: dict[str, set[str]] = {}
 
-    def admit(self, lease: Lease, running: Iterable[Lease]) -> bool:
+    def admit(self, lease: Lease, running: Callable[[], Iterable[Lease]]) -> bool:
         """Note where a handler is met; whether there is room for it among those that run."""
         name = lease.claim.handler
         if name not in self._most:
             return True
         self._met.setdefault(lease.claim.queue, set()).add(name)
-        return _count(name, running) <= self._most[name]
+        return _count(name, running()) <= self._most[name]
 
     def apart(self, queues: Queues) -> list[Queues]:
         """Return the parts of a claim: each queue that has a limited handler, and all the others.
@@ -49,17 +49,13 @@ class Limits:
         random.shuffle(parts)
         return parts
 
-    def room(self, queues: Queues, running: Iterable[Lease]) -> float:
+    def room(self, queues: Queues, running: Callable[[], Sequence[Lease]]) -> float:
         """Return how many tasks of such a part may be claimed, whatever their handlers are."""
-        running = list(running)
-        return min(
-            (
-                self._most[name] - _count(name, running)
-                for queue in queues or ()
-                for name in self._met.get(queue, ())
-            ),
-            default=float("inf"),
-        )
+        met = [name for queue in queues or () for name in self._met.get(queue, ())]
+        if not met:
+            return float("inf")
+        leases = running()
+        return min(self._most[name] - _count(name, leases) for name in met)
 
 
 def _count(name: str, running: Iterable[Lease]) -> int:

@@ -38,7 +38,10 @@ class Loop(ABC):
 
     def wake(self) -> None:
         """Begin the next step now, or right after the one that runs."""
-        self._awake.set()
+        # Who wakes has changed something before, and what is set is cleared before the step: so
+        # where it is set already the step sees the change.
+        if not self._awake.is_set():
+            self._awake.set()
 
     def stop(self) -> None:
         """End after the step that runs."""

@@ -7,13 +7,16 @@ queue whichever runner one asks comes from the database: see `rdq_runner.gauges`
 import json
 import threading
 from dataclasses import asdict, fields
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
 
 from rdq_runner.leases import Lease
 from rdq_runner.rows import Tick
+
+M = TypeVar("M", bound=MetricWrapperBase)
 
 OTHER: Final = "_other"
 
@@ -35,6 +38,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._pairs: set[tuple[str, str]] = set()
+        self._children: dict[tuple[MetricWrapperBase, tuple[str, ...]], Any] = {}
         self._lock = threading.Lock()
         self._attempts = Counter(
             "rdq_attempts",
@@ -119,7 +123,7 @@ class Metrics:
         """Count a claim."""
         claim = lease.claim
         pair = self._pair(claim.queue, claim.handler)
-        self._claim_latency.labels(*pair).observe(max(claim.waited_seconds, 0.0))
+        self._of(self._claim_latency, *pair).observe(max(claim.waited_seconds, 0.0))
 
     def ended(
         self,
@@ -138,18 +142,18 @@ class Metrics:
         claim = lease.claim
         pair = self._pair(claim.queue, claim.handler)
         if lease.ended_at is not None and outcome != "RELEASED":
-            self._duration.labels(*pair).observe(max(lease.ended_at - lease.claimed_at, 0.0))
+            self._of(self._duration, *pair).observe(max(lease.ended_at - lease.claimed_at, 0.0))
         if stale:
-            self._attempts.labels(*pair, "STALE", "").inc()
+            self._of(self._attempts, *pair, "STALE", "").inc()
             return
         failed = outcome == "FAILED"
-        self._attempts.labels(*pair, outcome, error_class or "").inc()
+        self._of(self._attempts, *pair, outcome, error_class or "").inc()
         if dead_reason:
-            self._dead.labels(*pair, dead_reason).inc()
+            self._of(self._dead, *pair, dead_reason).inc()
         elif failed:
-            self._retries.labels(*pair).inc()
+            self._of(self._retries, *pair).inc()
         if outcome == "SUCCEEDED" and claim.attempt_no > 1:
-            self._rescued.labels(*pair).inc()
+            self._of(self._rescued, *pair).inc()
 
     def lost(self, lease: Lease) -> None:
         """Count a lease that was lost while its handler ran."""
@@ -172,8 +176,17 @@ class Metrics:
             pair = self._pair(death["queue"], death["handler"])
             self._dead.labels(*pair, death["reason"]).inc(death["count"])
 
+    def _of(self, metric: M, *labels: str) -> M:
+        """Return the child of these labels. It is kept: to look it up costs more than to count."""
+        child: M | None = self._children.get((metric, labels))
+        if child is None:
+            child = self._children[metric, labels] = metric.labels(*labels)
+        return child
+
     def _pair(self, queue: str, handler: str) -> tuple[str, str]:
         pair = (queue, handler)
+        if pair in self._pairs:
+            return pair
         with self._lock:
             if pair in self._pairs:
                 return pair

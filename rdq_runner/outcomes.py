@@ -12,7 +12,6 @@ goes by the queue's rules, in the database.
 """
 
 import socket
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 from urllib.error import URLError
 
-from rdq_runner import storable
+from rdq_runner import stacks, storable
 from rdq_runner.storable import Json
 
 T = TypeVar("T")
@@ -151,7 +150,7 @@ def describe(error: BaseException, errors: Classes = MappingProxyType({})) -> Fa
     return Failure(
         type=_or("unknown", lambda: _type_name(type(error))),
         message=_or(_UNAVAILABLE, lambda: storable.text(str(error))),
-        stack=_or(None, lambda: _stack(error)),
+        stack=_or(None, lambda: stacks.stack(error)),
         detail=_or(None, lambda: storable.document(said.detail) if said else None),
         error_class=_or(None, lambda: classify(error, errors)),
         retry_after=_or(None, lambda: _seconds(said.retry_after) if said else None),
@@ -192,10 +191,6 @@ def _type_name(kind: type) -> str:
         else f"{kind.__module__}.{kind.__qualname__}"
     )
     return storable.text(name, _TYPE_BYTES)
-
-
-def _stack(error: BaseException) -> str:
-    return storable.stack(traceback.TracebackException.from_exception(error).format())
 
 
 def _seconds(retry_after: object) -> float | None:

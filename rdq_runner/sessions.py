@@ -1,8 +1,8 @@
 """Connections that come back: after a restart, a failover, a silence, a server that is read-only.
 
 Each thread has a connection of its own, in autocommit, so none is ever idle in a transaction. After
-any error it is closed and opened anew, since only that finds the new primary. Nothing is prepared:
-behind a pooler the next transaction may be another server process's.
+any error it is closed and opened anew, since only that finds the new primary. Statements are only
+prepared where the server process is ours: behind a pooler the next transaction may be another's.
 """
 
 import logging
@@ -28,6 +28,9 @@ CONNECT_SECONDS: Final = 10
 # libpq takes less for this.
 LEAST_CONNECT_SECONDS: Final = 2
 
+# A statement that is sent so often is prepared at the next time.
+PREPARE_AFTER: Final = 2
+
 # A peer that is gone for good is noticed within half a minute, also between two calls.
 _PARAMETERS: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_SECONDS,
@@ -39,8 +42,11 @@ _PARAMETERS: Final[dict[str, Any]] = {
 }
 
 # SQLSTATE classes of trouble that another try may not meet: connection, read-only server, rollback,
-# resources, locks, operator, system; rights and functions that somebody has yet to give.
-_OUTAGES: Final = frozenset({"08", "25", "28", "3F", "40", "42", "53", "55", "57", "58"})
+# resources, locks, operator, system; rights and functions that somebody has yet to give; a prepared
+# statement that is not there, or was prepared for what a function returned before an upgrade.
+_OUTAGES: Final = frozenset(
+    {"08", "0A", "25", "26", "28", "3F", "40", "42", "53", "55", "57", "58"}
+)
 
 
 def is_outage(error: psycopg.Error) -> bool:
@@ -198,7 +204,10 @@ class Session:
             self._outages = self._database.outages
             self._connection = self._database.connect(self.patience)
             self._database.backends[self._connection.info.backend_pid] = self.purpose
-            self._opened(Functions(self._connection))
+            rdq = Functions(self._connection)
+            if rdq.is_direct():
+                self._connection.prepare_threshold = PREPARE_AFTER
+            self._opened(rdq)
         if self._connection.watch:
             self._connection.watch.patience = self.patience
         return self._connection

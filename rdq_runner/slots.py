@@ -1,7 +1,7 @@
 """Threads that run plain functions, and that wait for those which run in other processes."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 
@@ -22,17 +22,17 @@ class Slots:
         self._started = 0
         self._stopped = False
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Do some work, which must not raise, in a thread that is free or new."""
+    def run(self, work: Sequence[Callable[[], None]]) -> None:
+        """Do some works, which must not raise, each in a thread that is free or new."""
         with self._lock:
-            start = self._idle == 0
-            if start:
-                self._started += 1
-            else:
-                self._idle -= 1
-            name = f"rdq-slot-{self._started}"
-        self._inbox.put(work)
-        if start:
+            first = self._started
+            self._started += max(len(work) - self._idle, 0)
+            self._idle = max(self._idle - len(work), 0)
+            numbers = range(first, self._started)
+        for one in work:
+            self._inbox.put(one)
+        for number in numbers:
+            name = f"rdq-slot-{number + 1}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def stop(self) -> None:

@@ -51,8 +51,10 @@ def settle(connection: psycopg.Connection[Any], rows: list[Any]) -> None:
 
 def run(kind: str, payload: str, attempt: int) -> None:
     """Do the work of a task."""
-    if kind == "storm":
+    if kind in ("storm", "storm async"):
         work.storm(attempt)
+    elif kind == "doom":
+        work.fail()
     elif kind == "stamp":
         work.stamp(payload.encode())
     elif kind == "mostly":

@@ -3,23 +3,31 @@
 import subprocess
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import psycopg
 
 from tests.bench.stage import Stage
+from tests.bench.work import FAILURES
 
 Connection = psycopg.Connection[Any]
 
-Work = Literal["no-op", "no-op async", "storm", "stamp", "mostly", "callback"]
+Work = Literal[
+    "no-op", "no-op async", "storm", "storm async", "doom", "stamp", "mostly", "sleep", "callback"
+]
 """What a worker does with each task, see `tests.bench.work`."""
+
+ATTEMPTS: Final = FAILURES + 1
+"""So often a task of the storm runs, and one that is doomed."""
 
 
 @runtime_checkable
 class Contender(Protocol):
     """Somebody who keeps tasks in PostgreSQL."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the figures call it."""
 
     def version(self) -> str:
         """Return what is measured, for the record."""
@@ -57,10 +65,16 @@ class Drains(Submits, Protocol):
 class Works(Submits, Protocol):
     """Has a worker, a process of its own."""
 
-    ready: str
-    """A question in SQL: does a worker wait for tasks?"""
     drained: str
     """A question in SQL: is there no task any more that waits, is held, or waits for a retry?"""
+    claims: str
+    """A part of the statement that claims, as `pg_stat_statements` shows it."""
+
+    def ready(self, workers: int) -> str:
+        """Return a question in SQL: do so many workers wait for tasks?"""
+
+    def executions(self, connection: Connection) -> int:
+        """Return how often a handler has run to its end, as the contender's own tables tell."""
 
     def worker(
         self, stage: Stage, work: Work, concurrency: int, **options: str
@@ -85,3 +99,36 @@ class Calls(Works, Protocol):
 
     def set_endpoint(self, connection: Connection, url: str) -> None:
         """Have tasks of the work "callback" delivered there."""
+
+
+Pile = Literal["dead", "scheduled", "succeeded"]
+"""What a database may have much of, of which no claim needs to know."""
+
+
+@runtime_checkable
+class Grows(Drains, Works, Protocol):
+    """Lets its statements be explained while its tables grow."""
+
+    def pile_up(self, connection: Connection, pile: Pile, count: int) -> None:
+        """Have so many more of these."""
+
+    def create_queues(self, connection: Connection, count: int, tasks: int) -> Sequence[str]:
+        """Create queues with so many tasks each, ready to run; return their names."""
+
+    def drain_queue(self, connection: Connection, queue: str, batch: int) -> int:
+        """Claim up to `batch` tasks of a queue and complete them; return how many there were."""
+
+    def set_policy(self, connection: Connection, **settings: object) -> None:
+        """Change the settings of the queue that all workloads use."""
+
+    def claim_query(self, batch: int, queues: Sequence[str] = ()) -> str:
+        """Return a claim as SQL; without names, from the queue that all workloads use."""
+
+    def report_query(self, failed: bool) -> str:
+        """Return the report of all that is held as SQL, with successes or with failures."""
+
+    def stats_query(self) -> str:
+        """Return what a scrape of metrics asks, as SQL."""
+
+    def tables(self) -> Sequence[str]:
+        """Return the tables that work goes through, with their schema."""

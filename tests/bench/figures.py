@@ -99,7 +99,14 @@ def by_case(samples: Iterable[Sample]) -> Iterator[tuple[str, str, dict[str, lis
         yield workload, variant, contenders
 
 
-def ratios(samples: list[Sample], others: list[Sample]) -> list[float]:
-    """Return the rate over the other's, of each pair that both were in."""
-    theirs = {sample.pair: sample.figures.rate for sample in others}
-    return [s.figures.rate / theirs[s.pair] for s in samples if theirs.get(s.pair)]
+def ratios(samples: list[Sample], others: list[Sample], extra: str = "") -> list[float]:
+    """Return the rate over the other's, of each pair that both were in.
+
+    :param extra: of what else was measured under this name, instead of the rate.
+    """
+
+    def value(sample: Sample) -> float:
+        return sample.figures.extra[extra] if extra else sample.figures.rate
+
+    theirs = {sample.pair: value(sample) for sample in others}
+    return [value(s) / theirs[s.pair] for s in samples if theirs.get(s.pair)]

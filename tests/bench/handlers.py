@@ -1,5 +1,7 @@
 """The handlers of ``rdq-runner`` in the benchmark."""
 
+import asyncio
+
 from rdq_runner import Handlers, Task
 from tests.bench import work
 
@@ -20,6 +22,24 @@ async def no_op_async(task: Task) -> None:
 def storm(task: Task) -> None:
     """Fail three times."""
     work.storm(task.attempt_count)
+
+
+@handlers.handler("storm-async")
+async def storm_async(task: Task) -> None:
+    """Fail three times."""
+    work.storm(task.attempt_count)
+
+
+@handlers.handler("doom")
+def doom(task: Task) -> None:
+    """Fail, however often."""
+    work.fail()
+
+
+@handlers.handler("sleep")
+async def sleep(task: Task) -> None:
+    """Hold the task for the seconds that the payload has after its number."""
+    await asyncio.sleep(float(task.payload.split()[1]))
 
 
 @handlers.handler("stamp")

@@ -27,6 +27,18 @@ class _Reading(NamedTuple):
     wal: str
 
 
+class Statements(NamedTuple):
+    """What some statements have done.
+
+    :param milliseconds: that their execution took in all.
+    :param rows: that they returned.
+    """
+
+    calls: float
+    milliseconds: float
+    rows: float
+
+
 class Meter:
     """Reads the meters of a server and of this process.
 
@@ -56,6 +68,27 @@ class Meter:
             self._maintenance.execute("select pg_stat_statements_reset()")
         self._began = self._read()
 
+    @property
+    def began(self) -> float:
+        """When `begin` was called, by `time.monotonic`."""
+        return self._began.at
+
+    def statements(self, like: str) -> Statements:
+        """Return what the statements that contain this have done since `begin`.
+
+        Where the server does not count statements, nothing.
+        """
+        if not self._counts:
+            return Statements(0, 0, 0)
+        [(calls, milliseconds, rows)] = self._maintenance.execute(
+            "select coalesce(sum(calls), 0)::float, coalesce(sum(total_exec_time), 0),"
+            " coalesce(sum(rows), 0)::float from pg_stat_statements s"
+            " join pg_database d on d.oid = s.dbid"
+            " where d.datname = %s and position(lower(%s) in lower(query)) > 0",
+            [self._database, like],
+        ).fetchall()
+        return Statements(calls, milliseconds, rows)
+
     def end(self, tasks: int, **extra: float) -> Figures:
         """Return what there was since `begin`."""
         began, ended = self._began, self._read()
@@ -82,7 +115,7 @@ class Meter:
     def _read(self) -> _Reading:
         position = self._position()
         server, client = _processor_seconds(self._postmaster, os.getpid())
-        return _Reading(time.perf_counter(), server, client, position)
+        return _Reading(time.monotonic(), server, client, position)
 
     def _position(self) -> str:
         return str(self._ask("select pg_current_wal_insert_lsn()"))

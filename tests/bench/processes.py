@@ -1,8 +1,9 @@
 """Processes that a run starts, and ends."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,13 +17,29 @@ class WorkerFailed(Exception):
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: Sequence[str],
+    log: Path,
+    converses: bool = False,
+    may_end: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process from the project's folder, with a file for its output; it ends with the block.
 
+    :param converses: its standard input and output are pipes; only what it complains is logged.
+    :param may_end: it has an end of its own.
+    :param environment: what it has besides ours.
     :raises WorkerFailed: it had ended before.
     """
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.PIPE if converses else None,
+            stdout=subprocess.PIPE if converses else output,
+            stderr=output,
+        )
     ended = False
     try:
         try:
@@ -30,10 +47,12 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
         finally:
             ended = process.poll() is not None
             _end(process)
+            for pipe in filter(None, (process.stdin, process.stdout)):
+                pipe.close()
     except Exception as error:
         error.add_note(_tail(log))
         raise
-    if ended:
+    if ended and not (may_end and process.returncode == 0):
         raise WorkerFailed(f"{command[1:4]} ended with {process.returncode}:\n{_tail(log)}")
 
 

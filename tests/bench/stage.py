@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,12 @@ class Stage:
         """Open a session in the database."""
         with psycopg.connect(self.dsn, autocommit=autocommit) as connection:
             yield connection
+
+    def log(self, name: str) -> Path:
+        """Return a file for what a process says, another one each time."""
+        handle, path = tempfile.mkstemp(".log", f"{name}-", self.folder)
+        os.close(handle)
+        return Path(path)
 
 
 class Theatre:

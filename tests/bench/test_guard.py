@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from rdq_runner import Handlers, Runner, Task
-from tests.bench.case import payloads
 from tests.bench.contenders.rdq import QUEUE, Rdq
+from tests.bench.payloads import payloads
 from tests.waiting import wait_until
 
 BATCH = 100

@@ -33,13 +33,24 @@ def succeeded(tasks: Tasks, count: int) -> Callable[[], bool]:
     return lambda: [task.status for task in tasks.all()] == ["SUCCEEDED"] * count
 
 
-def rdq_threads() -> set[str]:
+@pytest.fixture
+def others() -> set[threading.Thread]:
+    """What other tests of this process have left running."""
+    return set(threading.enumerate())
+
+
+def rdq_threads(others: set[threading.Thread]) -> set[str]:
     """Return the names of the threads that are a runner's."""
-    return {thread.name for thread in threading.enumerate() if thread.name.startswith("rdq-")}
+    started = set(threading.enumerate()) - others
+    return {thread.name for thread in started if thread.name.startswith("rdq-")}
 
 
 def test_an_application_of_threads_starts_and_stops_a_runner(
-    database: str, db: psycopg.Connection, tasks: Tasks, handlers: Handlers
+    database: str,
+    db: psycopg.Connection,
+    tasks: Tasks,
+    handlers: Handlers,
+    others: set[threading.Thread],
 ) -> None:
     def produce(number: int) -> None:
         with psycopg.connect(database) as connection:
@@ -54,16 +65,16 @@ def test_an_application_of_threads_starts_and_stops_a_runner(
         wait_until(succeeded(tasks, 8))
     assert runner.error is None
     submit(db, "payments", "charge", {"order": 9})
-    wait_until(lambda: not rdq_threads())
+    wait_until(lambda: not rdq_threads(others))
     assert [task.status for task in tasks.all()].count("PENDING") == 1
 
 
 def test_a_runner_ends_with_the_block_that_fails(
-    database: str, tasks: Tasks, handlers: Handlers
+    database: str, tasks: Tasks, handlers: Handlers, others: set[threading.Thread]
 ) -> None:
     with pytest.raises(ZeroDivisionError), Runner(database, queues=None, handlers=handlers):
         _ = 1 / 0
-    wait_until(lambda: not rdq_threads())
+    wait_until(lambda: not rdq_threads(others))
 
 
 def test_a_runner_that_could_not_go_on_says_so_at_the_end_of_the_block(
@@ -77,7 +88,7 @@ def test_a_runner_that_could_not_go_on_says_so_at_the_end_of_the_block(
 
 
 def test_an_asyncio_application_keeps_its_loop_free(
-    database: str, tasks: Tasks, handlers: Handlers
+    database: str, tasks: Tasks, handlers: Handlers, others: set[threading.Thread]
 ) -> None:
     longest = 0.0
 
@@ -105,7 +116,7 @@ def test_an_asyncio_application_keeps_its_loop_free(
 
     asyncio.run(application())
     assert longest < 1
-    wait_until(lambda: not rdq_threads())
+    wait_until(lambda: not rdq_threads(others))
 
 
 def test_run_in_a_thread_of_an_asyncio_application_ends_with_stop(

@@ -98,7 +98,8 @@ def test_a_locked_table_holds_up_a_scrape_for_seconds_only(queue: Queue, watch: 
 
 def test_scrapes_within_a_second_ask_once(queue: Queue) -> None:
     queue.submit("ok")
-    gauges = QueueGauges(Database(queue.db.info.dsn, "test"))
+    client = Database(queue.db.info.dsn, "test")
+    gauges = QueueGauges(client)
     try:
         ages = {tuple(oldest(gauges)) for _ in range(5)}
         assert len(ages) == 1
@@ -106,6 +107,7 @@ def test_scrapes_within_a_second_ask_once(queue: Queue) -> None:
         wait_until(lambda: [*oldest(gauges)] > [3600.0])
     finally:
         gauges.close()
+        client.close()
 
 
 def oldest(gauges: QueueGauges) -> Iterator[float]:

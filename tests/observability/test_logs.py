@@ -1,11 +1,17 @@
 """One line a transition, for machines and for people, and nothing in it that may be secret."""
 
+import io
 import json
 import logging
 import re
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
 
-from rdq_runner.logs import JsonFormatter, TextFormatter
+import pytest
+
+from rdq_runner.logs import Fields, JsonFormatter, Lines, TextFormatter, say_each
 from tests.observability.conftest import Watch
 from tests.runner.conftest import Queue, Run
 
@@ -77,3 +83,95 @@ def test_other_loggers_are_named_and_stacks_are_kept() -> None:
     assert first.endswith(r'"some.library: failed\nbadly"')
     assert second.startswith("Traceback")
     assert json.loads(JsonFormatter().format(made))["stack"].startswith("Traceback")
+
+
+FIELDS: list[dict[str, object]] = [
+    {"task": UUID(int=7), "queue": "q", "handler": "h", "attempt": 2, "seconds": 0.25},
+    {"stale": True, "left_out": None, "at": datetime(2026, 1, 1, tzinfo=UTC), "odd": 'é\n"x"'},
+]
+
+
+class Output(Lines):
+    """Our handler, with what it has written."""
+
+    def __init__(self, formatter: JsonFormatter | TextFormatter) -> None:
+        super().__init__(formatter)
+        self.setStream(io.StringIO())
+        self.batches = 0
+
+    def write(self, level: int, event: str, each: Sequence[Fields]) -> None:
+        self.batches += 1
+        super().write(level, event, each)
+
+    def say(self, *others: logging.Handler) -> str:
+        """Say two things while this handles all logs; return the lines, with no time in them.
+
+        :param others: handlers beside it.
+        """
+        root = logging.getLogger()
+        before, root.handlers = root.handlers, [self, *others]
+        try:
+            say_each(logging.WARNING, "attempt ended", FIELDS)
+        finally:
+            root.handlers = before
+        text, _ = self.stream.getvalue(), self.setStream(io.StringIO())
+        return re.sub(r"(?m)^(\W*(time\W+)?)[-\d]+.[:.\d]{12}", r"\1", text)
+
+
+class Kept(logging.Handler):
+    """An application's handler."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture(params=[JsonFormatter, TextFormatter])
+def output(request: pytest.FixtureRequest) -> Output:
+    return Output(request.param())
+
+
+def test_lines_that_are_written_at_once_are_those_of_single_records(output: Output) -> None:
+    at_once, batches = output.say(), output.batches
+    one_by_one = output.say(logging.NullHandler())
+    assert at_once == one_by_one
+    assert at_once.count("\n") == len(FIELDS)
+    assert (batches, output.batches) == (1, 1)
+
+
+def test_handlers_and_filters_of_an_application_get_records(
+    output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, logger = Kept(), logging.getLogger("rdq_runner")
+    output.say(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(logger, "handlers", [kept])
+        output.say()
+    for filtered in (logger, output):
+        with monkeypatch.context() as patch:
+            patch.setattr(filtered, "filters", [lambda record: kept.handle(record)])
+            output.say()
+    assert [record.getMessage() for record in kept.records] == ["attempt ended"] * 8
+    assert output.batches == 0
+
+
+def test_what_is_below_a_level_is_not_written(output: Output) -> None:
+    output.setLevel(logging.ERROR)
+    assert output.say() == ""
+
+
+def test_an_output_that_fails_ends_nothing(
+    output: Output, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.stream.close()
+    root = logging.getLogger()
+    before, root.handlers = root.handlers, [output]
+    try:
+        say_each(logging.WARNING, "attempt ended", FIELDS)
+    finally:
+        root.handlers = before
+    assert output.batches == 1
+    assert "Logging error" in capsys.readouterr().err

@@ -112,7 +112,8 @@ def test_the_neighbour_of_a_task_that_kills_its_process_succeeds_later(
 
 def test_a_task_that_a_runner_claims_again_cancels_its_own_earlier_attempt() -> None:
     leases = Leases()
-    earlier, other, later = (leases.take(a_claim(task), 0.0) for task in (1, 2, 1))
+    [earlier, other] = leases.take([a_claim(1), a_claim(2)], 0.0)
+    [later] = leases.take([a_claim(1)], 0.0)
     assert [lease.task.cancelled for lease in (earlier, other, later)] == [True, False, False]
 
 

@@ -191,7 +191,8 @@ def test_a_statement_of_a_transaction_may_take_long(queue: Queue, start: Start) 
 
 
 def test_gauges_come_back_after_a_silence(queue: Queue, network: Network) -> None:
-    collector = QueueGauges(Database(network.dsn, "test"))
+    client = Database(network.dsn, "test")
+    collector = QueueGauges(client)
 
     def is_answered() -> bool:
         *_, success = collector.collect()
@@ -206,6 +207,7 @@ def test_gauges_come_back_after_a_silence(queue: Queue, network: Network) -> Non
         wait_until(is_answered, RECOVERY_SECONDS)
     finally:
         collector.close()
+        client.close()
 
 
 def test_what_waits_for_a_lock_does_not_pile_up_in_the_server(

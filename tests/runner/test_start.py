@@ -146,6 +146,8 @@ def test_a_runner_that_cannot_go_on_raises_the_reason(database: str) -> None:
         (psycopg.errors.ReadOnlySqlTransaction(), True),
         (psycopg.errors.DeadlockDetected(), True),
         (psycopg.errors.UndefinedFunction(), True),
+        (psycopg.errors.InvalidSqlStatementName(), True),
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), True),
         (psycopg.errors.UntranslatableCharacter(), False),
         (psycopg.errors.ProgramLimitExceeded(), False),
         (psycopg.errors.InternalError_(), False),

@@ -13,7 +13,7 @@ from typing import Final
 
 import psycopg
 
-from tests.bench.contender import Connection, Work
+from tests.bench.contender import ATTEMPTS, Connection, Work
 from tests.bench.processes import running
 from tests.bench.stage import Stage
 
@@ -38,15 +38,18 @@ CLAIM: Final = """
     insert into held select * from taken returning id, work, payload, attempt
     """
 COMPLETE: Final = "delete from held where id = any (%s)"
-FAIL: Final = """
+FAIL: Final = f"""
     with back as (
       delete from held h using unnest(%s::bigint[], %s::text[]) f (id, stack) where h.id = f.id
       returning h.id, h.work, h.payload, h.attempt, f.stack
     ),
     noted as (
       insert into failure select id, attempt, stack from back
+    ),
+    buried as (
+      insert into dead select id, work, payload, attempt from back where attempt >= {ATTEMPTS}
     )
-    insert into ready select id, work, payload, attempt + 1 from back
+    insert into ready select id, work, payload, attempt + 1 from back where attempt < {ATTEMPTS}
     """
 REDRIVE: Final = """
     with taken as (
@@ -62,16 +65,10 @@ class BareSql:
     """Three tables, and one statement for each step."""
 
     name = "bare SQL"
-    ready = """
-        /* bench */ select exists (
-          select from pg_stat_activity
-          where datname = current_database() and application_name = 'bare-worker'
-            and state = 'idle' and query like '%held%'
-        )
-        """
     drained = """
         /* bench */ select not exists (select from ready) and not exists (select from held)
         """
+    claims = "skip locked"
 
     def __init__(self) -> None:
         self._announces = True
@@ -115,12 +112,32 @@ class BareSql:
             connection.execute(COMPLETE, [[row[0] for row in rows]])
         return len(rows)
 
+    def ready(self, workers: int) -> str:
+        return f"""
+            /* bench */ select count(*) >= {workers}
+            from pg_stat_activity
+            where datname = current_database() and application_name = 'bare-worker'
+              and state = 'idle' and query like '%held%'
+            """
+
+    def executions(self, connection: Connection) -> int:
+        [(succeeded, failed)] = connection.execute(
+            """
+            select
+              (select last_value from ready_id_seq)
+                - (select count(*) from ready) - (select count(*) from held)
+                - (select count(*) from dead),
+              (select count(*) from failure)
+            """
+        ).fetchall()
+        return int(succeeded + failed)
+
     @contextmanager
     def worker(
         self, stage: Stage, work: Work, concurrency: int, **options: str
     ) -> Iterator[subprocess.Popen[bytes]]:
         command = [sys.executable, "-m", "tests.bench.bare_worker", stage.dsn, str(concurrency)]
-        with running(command, stage.folder / "bare-worker.log") as process:
+        with running(command, stage.log("bare-worker")) as process:
             yield process
 
     def bury(self, connection: Connection, count: int) -> None:

@@ -12,27 +12,26 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from rdq_runner.migrate import migrate
-from tests.bench.contender import Connection, Work
+from tests.bench.contender import ATTEMPTS, Connection, Pile, Work
+from tests.bench.payloads import payloads, sizes
 from tests.bench.processes import running
 from tests.bench.stage import Stage
 
 QUEUE = "bench"
 SETTINGS = {"ladder": ["0 seconds"], "jitter": 0, "ambiguous_attempts": 8}
+PILE_BATCH = 10_000
+DRAIN_BATCH = 1_000
+STACK = "\n".join(f"  line {number} of a stack" for number in range(20))
 
 
 class Rdq:
     """The SQL API and ``rdq-runner run``, with every default but one: retries come at once."""
 
     name = "rdq"
-    ready = """
-        /* bench */ select exists (select from rdq.runners where alive) and exists (
-          select from pg_stat_activity
-          where datname = current_database() and query like '%listen rdq_due%' and state = 'idle'
-        )
-        """
     drained = """
         /* bench */ select not exists (select from rdq.due) and not exists (select from rdq.lease)
         """
+    claims = "rdq.claim("
 
     def version(self) -> str:
         return version("rdq-runner")
@@ -52,13 +51,19 @@ class Rdq:
         connection.execute("select rdq.submit(%s, %s, %s::text)", [QUEUE, _handler(work), payload])
 
     def submit_many(self, connection: Connection, work: Work, payloads: Sequence[str]) -> None:
-        tasks = json.dumps([{"handler": _handler(work), "payload": p} for p in payloads])
+        task: dict[str, object] = {"handler": _handler(work)}
+        if work == "doom":
+            task["max_attempts"] = ATTEMPTS
+        tasks = json.dumps([{**task, "payload": payload} for payload in payloads])
         connection.execute("select count(*) from rdq.submit_many(%s, %s::text)", [QUEUE, tasks])
 
     def drain(self, connection: Connection, batch: int) -> int:
+        return self.drain_queue(connection, QUEUE, batch)
+
+    def drain_queue(self, connection: Connection, queue: str, batch: int) -> int:
         held: list[tuple[UUID, UUID, Any]] = connection.execute(
             "select task_id, claim_token, payload from rdq.claim(array[%s], 'bench', %s)",
-            [QUEUE, batch],
+            [queue, batch],
             binary=True,
         ).fetchall()
         if batch == 1:
@@ -71,6 +76,22 @@ class Rdq:
             )
         return len(held)
 
+    def ready(self, workers: int) -> str:
+        return f"""
+            /* bench */ select (select count(*) from rdq.runners where alive) >= {workers} and (
+              select count(*)
+              from pg_stat_activity
+              where datname = current_database() and query like '%listen rdq_due%'
+                and state = 'idle'
+            ) >= {workers}
+            """
+
+    def executions(self, connection: Connection) -> int:
+        [(count,)] = connection.execute(
+            "select count(*) from rdq.attempt where outcome in ('SUCCEEDED', 'FAILED')"
+        ).fetchall()
+        return int(count)
+
     @contextmanager
     def worker(
         self, stage: Stage, work: Work, concurrency: int, **options: str
@@ -79,7 +100,7 @@ class Rdq:
         command += ["--handlers", "tests.bench.handlers", "--concurrency", str(concurrency)]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", value]
-        with running(command, stage.folder / "rdq-runner.log") as process:
+        with running(command, stage.log("rdq-runner")) as process:
             yield process
 
     def set_endpoint(self, connection: Connection, url: str) -> None:
@@ -109,6 +130,61 @@ class Rdq:
             if state == "DONE":
                 return int(sent)
             connection.execute("select rdq.tick()")
+
+    def pile_up(self, connection: Connection, pile: Pile, count: int) -> None:
+        for size in sizes(count, PILE_BATCH):
+            if pile == "dead":
+                self.bury(connection, size)
+            elif pile == "scheduled":
+                self._submit_later(connection, size)
+            else:
+                self.submit_many(connection, "no-op", payloads(size))
+                while self.drain(connection, DRAIN_BATCH):
+                    pass
+
+    def _submit_later(self, connection: Connection, count: int) -> None:
+        connection.execute(
+            """
+            select count(*) from rdq.submit_many(%s, (
+              select jsonb_agg(jsonb_build_object('handler', 'no-op', 'payload', repeat('x', 200),
+                'run_at', now() + interval '30 days' + n * interval '1 second'))
+              from generate_series(1, %s) n
+            ))
+            """,
+            [QUEUE, count],
+        )
+
+    def create_queues(self, connection: Connection, count: int, tasks: int) -> Sequence[str]:
+        names = [f"{QUEUE}-{number}" for number in range(count)]
+        task = json.dumps([{"handler": "no-op", "payload": p} for p in payloads(tasks)])
+        for name in names:
+            connection.execute("select rdq.create_queue(%s)", [name])
+            connection.execute("select count(*) from rdq.submit_many(%s, %s::text)", [name, task])
+        return names
+
+    def set_policy(self, connection: Connection, **settings: object) -> None:
+        connection.execute("select rdq.alter_queue(%s, %s)", [QUEUE, Jsonb(settings)])
+
+    def claim_query(self, batch: int, queues: Sequence[str] = ()) -> str:
+        names = ", ".join(f"'{name}'" for name in queues or [QUEUE])
+        return f"select * from rdq.claim(array[{names}], 'bench', {batch})"
+
+    def report_query(self, failed: bool) -> str:
+        failure = {"type": "builtins.ValueError", "message": "no such order", "stack": STACK}
+        outcome = f"'{json.dumps(failure)}'::jsonb" if failed else "null::jsonb"
+        return f"""
+            select * from rdq.report(
+              array(select task_id from rdq.lease order by task_id),
+              array(select claim_token from rdq.lease order by task_id),
+              array(select {outcome} from rdq.lease)
+            )
+            """
+
+    def stats_query(self) -> str:
+        return "select * from rdq.queue_stats"
+
+    def tables(self) -> Sequence[str]:
+        return ["rdq.task", "rdq.due", "rdq.lease", "rdq.attempt"]
 
 
 def _handler(work: Work) -> str:

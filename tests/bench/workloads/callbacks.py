@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from tests.bench.case import Case, payloads, run_worker
+from tests.bench.case import Case, Options, run_worker
 from tests.bench.contender import Calls
 from tests.bench.figures import Figures
+from tests.bench.payloads import payloads
 from tests.bench.processes import saying_where
 from tests.bench.stage import Stage
 
@@ -12,7 +13,7 @@ ANSWER_SECONDS = 0.05
 TASKS = {1: 60, 50: 2_000}
 
 
-def cases(tasks: int | None) -> Sequence[Case]:
+def cases(options: Options) -> Sequence[Case]:
     """One at a time, and fifty at once."""
 
     def case(concurrency: int, count: int) -> Case:
@@ -32,6 +33,6 @@ def cases(tasks: int | None) -> Sequence[Case]:
                 )
 
         ideal = concurrency / ANSWER_SECONDS
-        return Case("callbacks", f"{concurrency} at once (ideal: {ideal:g}/s)", Calls, run)
+        return Case("callbacks", f"{concurrency} at once (ideal: {ideal:g}/s)", (Calls,), run)
 
-    return [case(concurrency, tasks or count) for concurrency, count in TASKS.items()]
+    return [case(concurrency, options.tasks or count) for concurrency, count in TASKS.items()]

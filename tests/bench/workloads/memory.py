@@ -4,10 +4,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.bench.case import Case, payloads, run_worker
+from tests.bench.case import Case, Options, run_worker
 from tests.bench.contender import Works
 from tests.bench.figures import Figures
 from tests.bench.meter import resident_bytes
+from tests.bench.payloads import payloads
 from tests.bench.stage import Stage
 
 TASKS = 200_000
@@ -16,14 +17,14 @@ CONCURRENCY = 100
 EVERY_SECONDS = 0.25
 
 
-def cases(tasks: int | None) -> Sequence[Case]:
+def cases(options: Options) -> Sequence[Case]:
     """With threads."""
-    count = tasks or TASKS
+    count = options.tasks or TASKS
 
     def run(contender: Works, stage: Stage) -> Figures:
         return _measure(contender, stage, count)
 
-    return [Case("memory", f"{count:,} tasks, {CONCURRENCY} threads", Works, run)]
+    return [Case("memory", f"{count:,} tasks, {CONCURRENCY} threads", (Works,), run)]
 
 
 def _measure(contender: Works, stage: Stage, count: int) -> Figures:

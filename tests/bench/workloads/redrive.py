@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.bench.case import Case
+from tests.bench.case import Case, Options
 from tests.bench.contender import Redrives
 from tests.bench.figures import Figures
 from tests.bench.stage import Stage
@@ -11,9 +11,9 @@ TASKS = 100_000
 BURY_BATCH = 10_000
 
 
-def cases(tasks: int | None) -> Sequence[Case]:
+def cases(options: Options) -> Sequence[Case]:
     """All that are dead, in the batches that the contender chooses."""
-    count = tasks or TASKS
+    count = options.tasks or TASKS
 
     def run(contender: Redrives, stage: Stage) -> Figures:
         with stage.session() as connection:
@@ -23,4 +23,4 @@ def cases(tasks: int | None) -> Sequence[Case]:
             assert moved == count, f"{moved} of {count} were redriven"
             return stage.meter.end(count)
 
-    return [Case("redrive, bulk", f"{count:,} dead letters", Redrives, run)]
+    return [Case("redrive, bulk", f"{count:,} dead letters", (Redrives,), run)]

@@ -1,11 +1,12 @@
 """Submits of 200-byte payloads: one a transaction by four sessions, and in bulk by one."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from tests.bench.case import LOAD_BATCH, Case, load, payloads
+from tests.bench.case import LOAD_BATCH, READY_SECONDS, Case, Options, kind, load, submit_singly
 from tests.bench.contender import Submits, Works
 from tests.bench.figures import Figures
+from tests.bench.payloads import payloads
+from tests.bench.peer import Peer
 from tests.bench.stage import Stage, wait_for
 
 SESSIONS = 4
@@ -13,48 +14,54 @@ SINGLE = 8_000
 BULK = 50_000
 
 
-def cases(tasks: int | None) -> Sequence[Case]:
+def cases(options: Options) -> Sequence[Case]:
     """Single ones without and with a notice to workers, with a worker that listens; bulk."""
-    few, many = payloads(tasks or SINGLE), payloads(tasks or BULK)
+    few, many = options.tasks or SINGLE, options.tasks or BULK
 
-    def single(announce: bool) -> Case:
-        def run(contender: Submits, stage: Stage) -> Figures:
-            with stage.session() as connection:
-                contender.announce(connection, announce)
-                figures = _single(contender, stage, few)
+    def quiet(contender: Submits, stage: Stage) -> Figures:
+        with stage.session() as connection:
+            contender.announce(connection, False)
+            try:
+                return _single(contender, stage, few)
+            finally:
                 contender.announce(connection, True)
-            return figures
 
-        variant = f"{SESSIONS} sessions, {'with' if announce else 'without'} NOTIFY"
-        return Case("submit, single", variant, Submits, run)
+    def announced(contender: Submits | Peer, stage: Stage) -> Figures:
+        if isinstance(contender, Peer):
+            return _by_library(contender, stage, "submit", few, sessions=SESSIONS)
+        return _single(contender, stage, few)
 
     def listening(contender: Works, stage: Stage) -> Figures:
         with contender.worker(stage, "no-op", 8):
-            wait_for(stage, contender.ready, 30)
+            wait_for(stage, contender.ready(1), READY_SECONDS)
             return _single(contender, stage, few)
 
-    def bulk(contender: Submits, stage: Stage) -> Figures:
+    def bulk(contender: Submits | Peer, stage: Stage) -> Figures:
+        if isinstance(contender, Peer):
+            return _by_library(contender, stage, "submit_many", many, batch=LOAD_BATCH)
+        texts = payloads(many)
         stage.meter.begin(stage.name)
-        load(contender, stage, "no-op", many)
-        return stage.meter.end(len(many))
+        load(contender, stage, "no-op", texts)
+        return stage.meter.end(many)
 
+    single = f"{SESSIONS} sessions"
     return [
-        single(False),
-        single(True),
-        Case(
-            "submit, single", f"{SESSIONS} sessions, to a worker that runs them", Works, listening
-        ),
-        Case("submit, bulk", f"{LOAD_BATCH} a call", Submits, bulk),
+        Case("submit, single", f"{single}, without NOTIFY", (Submits,), quiet),
+        Case("submit, single", f"{single}, with NOTIFY", (Submits, Peer), announced),
+        Case("submit, single", f"{single}, to a worker that runs them", (Works,), listening),
+        Case("submit, bulk", f"{LOAD_BATCH} a call", (Submits, Peer), bulk),
     ]
 
 
-def _single(contender: Submits, stage: Stage, texts: Sequence[str]) -> Figures:
-    def work(mine: Sequence[str]) -> None:
-        with stage.session() as connection:
-            for text in mine:
-                contender.submit(connection, "no-op", text)
+def _single(contender: Submits, stage: Stage, tasks: int) -> Figures:
+    texts = payloads(tasks)
+    stage.meter.begin(stage.name)
+    submit_singly(contender, stage, "no-op", texts, SESSIONS)
+    return stage.meter.end(tasks)
 
-    with ThreadPoolExecutor(SESSIONS) as pool:
+
+def _by_library(peer: Peer, stage: Stage, do: str, tasks: int, **arguments: int) -> Figures:
+    with peer.process(stage, arguments.get("sessions", 1)) as process:
         stage.meter.begin(stage.name)
-        list(pool.map(work, [texts[n::SESSIONS] for n in range(SESSIONS)]))
-        return stage.meter.end(len(texts))
+        process.ask(do, work=kind("no-op async"), count=tasks, **arguments)
+        return stage.meter.end(tasks)
