@@ -66,8 +66,8 @@ def main() -> int:
         for sample in _samples(options):
             failed = failed or sample is None
             samples += [sample] if sample else []
-        print(tables.figures(samples), tables.comparisons(samples), sep="\n\n")
-        print(tables.growth(samples))
+        shown = (tables.figures(samples), tables.comparisons(samples), tables.growth(samples))
+        print(*filter(None, shown), sep="\n\n")
         print(f"\n{options.results}")
     if options.document:
         conditions, samples = figures.read(options.results)

@@ -151,7 +151,7 @@ def _run_peer(
             process.tell("work", work=kind(work), concurrency=concurrency)
         for process in processes:
             process.hear()
-        peer.wait_until_drained(stage, processes[0])
+        wait_for(stage, peer.drained)
         figures = stage.meter.end(tasks)
         answers = [process.ask("executed") for process in processes]
         _check(sum(answer["count"] for answer in answers), work, tasks)

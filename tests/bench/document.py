@@ -15,6 +15,7 @@ INTRODUCTION: Final = """\
 This page is written by `make bench`. Figures of two runs, or of two machines, cannot be compared:
 only the ratios of one run count.
 """
+COMPARED: Final = "Its tasks a second over theirs in the same round, and its latency over theirs.\n"
 EXPLANATION: Final = f"""\
 ## How to read it
 
@@ -83,15 +84,14 @@ def write(path: Path, conditions: Sequence[dict[str, str]], samples: Sequence[Sa
     """Write the page."""
     load = Spread.of([sample.load for sample in samples])
     facts = "\n".join(f"- {name}: {value}" for name, value in conditions[0].items())
+    compared = tables.comparisons(samples, markdown=True)
     growth = tables.growth(samples, markdown=True)
     sections = [
         INTRODUCTION,
         f"![Tasks a second, as a multiple of {FLOOR}]({path.with_suffix('.svg').name})\n",
         "## Figures\n",
         tables.figures(samples, markdown=True) + "\n",
-        "## rdq ÷ the others\n",
-        "Its tasks a second over theirs in the same round, and its latency over theirs.\n",
-        tables.comparisons(samples, markdown=True) + "\n",
+        *(["## rdq ÷ the others\n", COMPARED, compared + "\n"] if compared else []),
         *(["## As the work grows\n", growth + "\n"] if growth else []),
         EXPLANATION.format(repeats=_repeats(samples)),
         CONTENDERS.format(rows="\n".join(_contenders(samples))),

@@ -5,7 +5,6 @@ import queue
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,10 +16,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tests.bench.installations import Node, NotInstallable, Python
 from tests.bench.processes import ROOT, WorkerFailed, running
-from tests.bench.stage import DRAIN_SECONDS, Stage, TooSlow, wait_for
+from tests.bench.stage import Stage
 
 ANSWER_SECONDS: Final = 600.0
-ASK_SECONDS: Final = 0.1
 LEAST_TASKS: Final = 500
 _ENVIRONMENT: Final = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
 
@@ -80,7 +78,7 @@ class Peer:
     :param module: in `tests.bench.contenders`: what it runs, and in which configuration.
     :param installation: its packages, with their versions.
     :param drained: a question in SQL: is there no task any more that waits, is held, or waits for
-        a retry? None: only the library can tell.
+        a retry?
     :param keeps: of a task that fails and of one that succeeds, in a few words.
     :param share: of the tasks that others get in a drain or a storm, of which it does few a second.
     :param claims: a part of the statement that claims, as `pg_stat_statements` shows it.
@@ -89,7 +87,7 @@ class Peer:
     name: str
     module: str
     installation: Python | Node
-    drained: str | None
+    drained: str
     keeps: str
     share: float = 1
     claims: str = ""
@@ -123,20 +121,6 @@ class Peer:
     def count(self, tasks: int) -> int:
         """Return how many tasks it gets where others get so many."""
         return max(int(tasks * self.share), min(tasks, LEAST_TASKS))
-
-    def wait_until_drained(self, stage: Stage, process: PeerProcess) -> None:
-        """Wait for the end of all tasks.
-
-        :raises TooSlow: it did not come.
-        """
-        if self.drained:
-            wait_for(stage, self.drained)
-            return
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while not process.ask("drained")["drained"]:
-            if time.monotonic() > deadline:
-                raise TooSlow(f"not within {DRAIN_SECONDS:g} s: {self.name} has no tasks")
-            time.sleep(ASK_SECONDS)
 
     @contextmanager
     def process(self, stage: Stage, sessions: int) -> Iterator[PeerProcess]:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 from tests.bench import work as works
 from tests.bench.payloads import batches, payloads
@@ -36,14 +36,6 @@ class Queue(Protocol):
 
     async def run(self, work: str, concurrency: int) -> None:
         """Work until cancelled, each handler by `execute`."""
-
-
-@runtime_checkable
-class Tells(Protocol):
-    """A library of which nobody else could ask whether there are tasks left."""
-
-    async def drained(self) -> bool:
-        """Return whether there is no task that waits, is held, or waits for a retry."""
 
 
 class Executions:
@@ -126,9 +118,6 @@ async def _done(queue: Queue, command: dict[str, Any]) -> dict[str, Any]:
         await _pace(
             queue, command["work"], command["rate"], command["seconds"], command["sessions"]
         )
-    elif what == "drained":
-        assert isinstance(queue, Tells)
-        return {"drained": await queue.drained()}
     elif what == "executed":
         return {"count": Executions.count, "first": Executions.first}
     return {}

@@ -47,7 +47,20 @@ PEERS: Final[Sequence[Peer]] = (
         name="awa",
         module="awa",
         installation=Python(("awa-pg==0.6.9",)),
-        drained=None,
+        # All that was submitted is claimed, each claim is closed, and nothing is put off.
+        drained="""
+            /* bench */ select not exists (
+              select from awa.queue_enqueue_heads e
+              join awa.queue_claim_heads c using (queue, priority, enqueue_shard)
+              where awa.sequence_next_value(c.seq_name) < awa.sequence_next_value(e.seq_name)
+            ) and not exists (select from awa.deferred_jobs) and (
+              (select count(*) from awa.lease_claims)
+                + (select coalesce(sum(claimed_count), 0) from awa.lease_claim_batches)
+            ) <= (
+              (select count(*) from awa.lease_claim_closures)
+                + (select coalesce(sum(closed_count), 0) from awa.lease_claim_closure_batches)
+            )
+            """,
         share=0.2,
         keeps="the job, with all errors in one array, each cut to its last frames",
         claims="claim",

@@ -53,7 +53,8 @@ class Stamps:
 
 def quantiles(milliseconds: Sequence[float], suffix: str = "") -> dict[str, float]:
     """Summarize latencies, under names that end so."""
-    cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
+    known = [*milliseconds, max(milliseconds)] if len(milliseconds) == 1 else milliseconds
+    cuts = statistics.quantiles(known, n=100, method="inclusive")
     return {
         f"p50{suffix}, ms": cuts[49],
         f"p99{suffix}, ms": cuts[98],

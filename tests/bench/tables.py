@@ -43,7 +43,8 @@ def comparisons(samples: Sequence[Sample], markdown: bool = False) -> str:
         for workload, variant, found in cases
         for figure in [name for name in LATENCIES if name in found[OURS][0].figures.extra] or [""]
     ]
-    return "\n".join(_aligned([("workload", "variant", "of", *others), *rows], 3, markdown))
+    header = ("workload", "variant", "of", *others)
+    return "\n".join(_aligned([header, *rows], 3, markdown)) if rows else ""
 
 
 def growth(samples: Sequence[Sample], markdown: bool = False) -> str:

@@ -61,12 +61,6 @@ class Awa:
         finally:
             await self._client.shutdown()
 
-    async def drained(self) -> bool:
-        return not any(
-            stat.available + stat.scheduled + stat.retryable + stat.running
-            for stat in await self._client.queue_stats()
-        )
-
 
 async def _run(job: Any) -> None:
     await execute(job.kind, job.args.payload, job.attempt)

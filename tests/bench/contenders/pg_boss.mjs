@@ -40,7 +40,9 @@ class PgBossJobs {
   async run(work, concurrency) {
     const boss = await this.#start({ max: 10 });
     const options = {
-      batchSize: work === "stamp" ? 1 : BATCH,
+      batchSize: work === "stamp" || work === "sleep" ? 1 : BATCH,
+      // A batch ends with its slowest job: where some are slow, many workers take one job each.
+      localConcurrency: work === "sleep" ? concurrency : 1,
       burstWhenBatchFull: true,
       includeMetadata: true,
       perJobResults: true,

@@ -148,7 +148,7 @@ def _peer_flow(peer: Peer, stage: Stage) -> Iterator[_Flow]:
 
         def burst(count: int) -> None:
             producer.ask("submit_many", work=no_op, count=count, batch=1000)
-            peer.wait_until_drained(stage, worker)
+            wait_for(stage, peer.drained)
 
         def hold(count: int, seconds: float) -> None:
             for _ in range(count):
