@@ -68,7 +68,6 @@ class Callbacks:
         self._said: dict[tuple[str, str], float] = {}
         self._client = posts.Client(destinations, posts.tls_context())
         self._ready = threading.Event()
-        self._stopped = False
         self._thread = threading.Thread(target=self._run, name="rdq-callbacks", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._serving: asyncio.Task[None]
@@ -111,15 +110,11 @@ class Callbacks:
         # Whoever stops this cancels the attempts first, and then closes the connections.
         async with self._client, asyncio.TaskGroup() as self._group:
             self._ready.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self._stopped = True
+            await asyncio.Event().wait()
 
     def _begin(self, work: Iterable[_Work]) -> None:
-        if not self._stopped:
-            for one in work:
-                self._group.create_task(self._attempt(one))
+        for one in work:
+            self._group.create_task(self._attempt(one))
 
     async def _attempt(self, work: _Work) -> None:
         exchange = Exchange()

@@ -45,7 +45,7 @@ def stack(error: BaseException) -> str:
         if part.__cause__ and cause is not None:
             parts.append([_CAUSE])
             part, its_error = part.__cause__, cause
-        elif part.__context__ and context is not None and not part.__suppress_context__:
+        elif part.__context__ and context is not None:
             parts.append([_CONTEXT])
             part, its_error = part.__context__, context
         else:

@@ -136,6 +136,23 @@ def test_a_queue_can_hold_what_is_ambiguous_as_a_dead_letter_at_once(
     assert {request.fields["idempotency-key"] for request in receiver.requests} == {str(task)}
 
 
+def test_as_many_requests_are_under_way_as_the_runner_has_slots(
+    queue: Callbacks, start: Start, receive: Receive
+) -> None:
+    slots = 110
+    all_here = threading.Barrier(slots)
+
+    def behave(request: Request, connection: socket.socket) -> None:
+        all_here.wait(20)
+        answer(200)(request, connection)
+
+    queue.set_endpoint(receive(behave).url, timeout="25 seconds")
+    tasks = [queue.send() for _ in range(slots)]
+    start(concurrency=slots)
+    queue.wait_for("SUCCEEDED", *tasks, seconds=25)
+    assert queue.outcomes(tasks[-1]) == ["SUCCEEDED"]
+
+
 def test_at_the_end_of_the_grace_period_a_request_that_was_sent_is_ambiguous(
     queue: Callbacks, start: Start, receive: Receive
 ) -> None:

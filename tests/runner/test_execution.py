@@ -1,12 +1,13 @@
 """Whatever a handler does, however it is run: the attempt is recorded, and the runner goes on."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from rdq_runner import Runner
+from rdq_runner import Handlers, Runner, Task, coroutines
 from tests.runner.conftest import Queue, Run, Start
 from tests.runner.ordeals import KINDS, handlers
 from tests.waiting import wait_until
@@ -111,6 +112,21 @@ def test_a_handler_that_cancels_itself_has_failed(queue: Queue, begin: Begin, ki
     queue.wait_for_outcomes("FAILED", task)
     assert only_attempt(queue, task).error_type == "asyncio.exceptions.CancelledError"
     check_that_it_still_works(queue, kind)
+
+
+def test_async_handlers_that_take_long_do_not_block_their_loop(
+    queue: Queue, start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(coroutines, "BEGIN_SECONDS", 0.2)
+    own = Handlers()
+
+    @own.handler("sleep")
+    async def sleep(task: Task) -> None:
+        await asyncio.sleep(0.5)
+
+    start(handlers=own)
+    queue.wait_for("SUCCEEDED", *[queue.submit("sleep") for _ in range(5)])
+    assert not [message for message in caplog.messages if "event loop" in message]
 
 
 def test_an_exit_in_what_an_async_handler_left_behind_does_not_end_the_loop(

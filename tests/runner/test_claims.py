@@ -1,0 +1,100 @@
+"""Work is claimed in time, whether or not somebody announces it."""
+
+import threading
+import time
+
+import pytest
+
+from rdq_runner import Handlers, Task, claims
+from tests.runner.conftest import Hold, Queue, Start
+from tests.waiting import wait_until
+
+ASLEEP = """
+    select 1 from pg_stat_activity
+    where application_name ~ '^rdq-runner' and datname = current_database()
+      and query ~ 'rdq.next_due_at' and state = 'idle'
+    """
+
+
+def test_a_backlog_is_worked_off_by_the_slots_that_become_free(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 3600.0)
+    tasks = [queue.submit("ok") for _ in range(30)]
+    start(concurrency=2, **only_notices)
+    queue.wait_for("SUCCEEDED", *tasks)
+
+
+def test_a_backlog_of_a_limited_handler_is_worked_off_though_slots_are_free(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 3600.0)
+    own = Handlers()
+
+    @own.handler("narrow", concurrency=1)
+    def narrow(task: Task) -> None:
+        time.sleep(0.02)
+
+    tasks = [queue.submit("narrow") for _ in range(10)]
+    start(handlers=own, concurrency=4, **only_notices)
+    queue.wait_for("SUCCEEDED", *tasks)
+
+
+def test_what_is_not_announced_is_found_while_there_is_work(
+    queue: Queue,
+    start: Start,
+    only_notices: dict[str, float],
+    hold: Hold,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 1.0)
+    start(**only_notices)
+    wait_until(queue.listener)
+    announced = queue.submit("hold", **hold.payload)
+    hold.wait_until_begun()
+    queue.alter(notify=False)
+    other = queue.submit("ok")
+    queue.wait_for("SUCCEEDED", other, seconds=5)
+    hold.end()
+    queue.wait_for("SUCCEEDED", announced)
+
+
+def test_a_retry_is_made_in_time_though_nobody_announces_it(
+    queue: Queue, start: Start, only_notices: dict[str, float]
+) -> None:
+    own, fail = Handlers(), threading.Event()
+
+    @own.handler("fail-once")
+    def fail_once(task: Task) -> None:
+        if task.attempt_no == 1:
+            assert fail.wait(20)
+            raise ValueError
+
+    start(handlers=own, **only_notices)
+    task = queue.submit("fail-once")
+    queue.wait_for("IN_FLIGHT", task)
+    wait_until(lambda: queue.db.execute(ASLEEP).fetchone())
+    fail.set()
+    queue.wait_for("SUCCEEDED", task, seconds=5)
+
+
+def test_a_task_that_is_handed_back_is_taken_up_again_though_nobody_announces_it(
+    queue: Queue, start: Start, only_notices: dict[str, float]
+) -> None:
+    own, give_back = Handlers(), threading.Event()
+
+    @own.handler("return-once")
+    def return_once(task: Task) -> None:
+        if task.attempt_no == 1:
+            task.cancellation.set()
+            assert give_back.wait(20)
+            task.heartbeat()
+
+    start(handlers=own, **only_notices)
+    task = queue.submit("return-once")
+    queue.wait_for("IN_FLIGHT", task)
+    wait_until(lambda: queue.db.execute(ASLEEP).fetchone())
+    queue.alter(notify=False)
+    give_back.set()
+    queue.wait_for("SUCCEEDED", task, seconds=5)
+    assert queue.outcomes(task) == ["RELEASED", "SUCCEEDED"]
