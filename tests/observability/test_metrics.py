@@ -70,8 +70,9 @@ def test_a_dead_letter_that_a_claim_makes_is_counted_by_that_runner_alone(
     victim = watch()
     task = queue.submit("hold", **hold.payload)
     hold.wait_until_begun()
-    victim.process.kill()
+    # They listen by the time the lease ends: what died before that is in no runner's count.
     sites = [watch().site for _ in range(2)]
+    victim.process.kill()
     queue.wait_for("DEAD", task)
     deaths = {"queue": "q", "handler": "hold", "reason": "VANISHED"}
 
