@@ -259,7 +259,10 @@ begin
     d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
     rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version,
     case when d.life > 0 then (
-      select r.redrive_id from rdq.redriven r where r.task_id = d.task_id and r.life = d.life and r.outcome is null
+      select r.redrive_id
+      from rdq.redriven r
+      where r.task_id = d.task_id and r.life = d.life and r.outcome is null
+      limit 1
     ) end
   from unnest(deaths) d
   cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
