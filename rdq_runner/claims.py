@@ -21,6 +21,7 @@ from rdq_runner.loop import Loop
 from rdq_runner.metrics import Metrics
 from rdq_runner.outcomes import Release
 from rdq_runner.sessions import Database, Session, is_outage
+from rdq_runner.silence import UNTIL_CANCEL
 from rdq_runner.sql import Functions
 from rdq_runner.turns import Turns
 
@@ -102,7 +103,8 @@ class Claims(Loop):
         claimed: Callable[[Iterable[Lease]], None],
         refresh: Callable[[Functions], None],
     ) -> None:
-        super().__init__(Session(database, "claims", check_schema))
+        super().__init__(Session(database, "claims", self._opened))
+        self._clock_ahead = 0.0  # of the database, of time.monotonic
         self._plan = plan
         self._routes = routes
         self._limits = limits
@@ -126,6 +128,10 @@ class Claims(Loop):
         """Claim for a slot that is free, if there may be something to claim."""
         if self._turns.freed():
             self.wake()
+
+    def _opened(self, rdq: Functions) -> None:
+        check_schema(rdq)
+        self._clock_ahead = rdq.clock() - time.monotonic()
 
     def step(self, rdq: Functions) -> float:
         """Claim for the free slots, if it is time; return when it is next."""
@@ -197,7 +203,8 @@ class Claims(Loop):
         """Claim and begin what is due in queues; return how many tasks that are."""
         plan = self._plan
         asked_at = time.monotonic()
-        claims = rdq.claim(queues, plan.runner, most, plan.lease, plan.code_version)
+        not_after = self._clock_ahead + asked_at + self.session.patience * UNTIL_CANCEL
+        claims = rdq.claim(queues, plan.runner, most, plan.lease, plan.code_version, not_after)
         self._worked = True
         if claims:
             leases = self._leases.take(claims, asked_at)

@@ -48,12 +48,15 @@ _OUTAGES: Final = frozenset(
     {"08", "0A", "25", "26", "28", "3F", "40", "42", "53", "55", "57", "58"}
 )
 
+# A claim that was held up on its way.
+_TOO_LATE: Final = "RD009"
+
 
 def is_outage(error: psycopg.Error) -> bool:
     """Whether the database could not do it now, rather than cannot take what was sent."""
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return error.sqlstate[:2] in _OUTAGES
+    return error.sqlstate[:2] in _OUTAGES or error.sqlstate == _TOO_LATE
 
 
 class Database:

@@ -21,7 +21,8 @@ import psycopg
 from rdq_runner.deadlines import Deadlines
 
 PATIENCE_SECONDS: Final = 30.0
-_UNTIL_CANCEL: Final = 2 / 3
+# The share of a wait after which the server is asked to cancel.
+UNTIL_CANCEL: Final = 2 / 3
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -68,7 +69,7 @@ class _Wait:
         self._lock = threading.Lock()
         self._ended = False
         self._patience = watch.patience
-        self._deadline = watch.deadlines.after(self._patience * _UNTIL_CANCEL, self._late)
+        self._deadline = watch.deadlines.after(self._patience * UNTIL_CANCEL, self._late)
 
     def end(self) -> None:
         """Note that it is over."""
@@ -89,7 +90,7 @@ class _Wait:
                 self._deadline = self._watch.deadlines.after(self._patience, self._late)
                 return
             self.given_up = True
-            rest = self._patience * (1 - _UNTIL_CANCEL)
+            rest = self._patience * (1 - UNTIL_CANCEL)
             self._deadline = self._watch.deadlines.after(rest, self._too_late)
         self._cancel(rest)
 

@@ -58,8 +58,13 @@ class Functions:
         max_tasks: int,
         lease: timedelta | None,
         code_version: str | None,
+        not_after: float,
     ) -> list[Claim]:
-        """Take up to `max_tasks` that are due. None: all permitted queues; the queue's lease."""
+        """Take up to `max_tasks` that are due. None: all permitted queues; the queue's lease.
+
+        :param not_after: by the database's clock, in seconds since 1970: from then on nobody waits
+            for the answer.
+        """
         # A time beyond the years of Python is none for a person either.
         return (
             self._connection.cursor(row_factory=args_row(Claim), binary=True)
@@ -72,10 +77,10 @@ class Functions:
                   extract(epoch from claimed_at - due_at)::float8
                 from rdq.claim(
                   queues => %b::text[], runner => %s, max_tasks => %s, lease => %s::interval,
-                  code_version => %s
+                  code_version => %s, not_after => to_timestamp(%s)
                 )
                 """,
-                [queues, runner, max_tasks, lease, code_version],
+                [queues, runner, max_tasks, lease, code_version, not_after],
             )
             .fetchall()
         )

@@ -7,7 +7,8 @@ create or replace function rdq.claim(
   runner text,
   max_tasks integer default 1,
   lease interval default null,
-  code_version text default null
+  code_version text default null,
+  not_after timestamptz default null
 ) returns table (
   task_id uuid,
   claim_token uuid,
@@ -35,6 +36,11 @@ declare
   leased bigint;
   looked_at bigint := 0;
 begin
+  if clock_timestamp() > not_after then
+    perform rdq._refuse('RD009',
+      format('it is %s, and the claim was not to be answered after %s', clock_timestamp(), not_after),
+      'Nothing was claimed. It waited on its way, or the clock by which not_after was chosen is not that of the database.');
+  end if;
   perform rdq._check_worker(runner, code_version);
   perform rdq._check_count('max_tasks', max_tasks);
   perform rdq._check_lease(lease);
@@ -50,8 +56,8 @@ begin
 end
 $$;
 
-comment on function rdq.claim(text[], text, integer, interval, text) is
-'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included, due_at since when it could have been claimed. Errors: RD001, RD002, RD007.';
+comment on function rdq.claim(text[], text, integer, interval, text, timestamptz) is
+'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included, due_at since when it could have been claimed. not_after, by the database''s clock, is for a worker that does not wait for ever: a claim that arrives later, held up by a proxy that was frozen, would be leased to nobody. Errors: RD001, RD002, RD007, RD009.';
 
 create or replace function rdq.next_due_at(queues text[]) returns timestamptz
 language plpgsql security definer

@@ -5,6 +5,7 @@
 -- Every refusal goes through _refuse(), with an SQLSTATE of class RD:
 --   RD001 unknown queue     RD002 invalid argument   RD003 not found          RD004 wrong state
 --   RD005 id conflict       RD006 payload too large  RD007 not permitted      RD008 dedupe key conflict
+--   RD009 too late
 
 create or replace function rdq.version() returns text
 language sql immutable

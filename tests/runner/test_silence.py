@@ -61,6 +61,20 @@ def test_after_a_silence_the_runner_hears_and_works_again(
     assert queue.outcomes(unheard) == queue.outcomes(announced) == ["SUCCEEDED"]
 
 
+def test_a_claim_that_was_held_up_is_not_leased_to_nobody(
+    queue: Queue, start: Start, network: Network, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(dsn=network.dsn, poll_interval=0.05)
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    network.silence()
+    task = queue.submit("ok")
+    wait_until(lambda: "database unavailable" in caplog.messages, 20)
+    time.sleep(PATIENCE)  # whichever session found out first, by now the claim is given up too
+    network.restore()
+    queue.wait_for("SUCCEEDED", task, seconds=RECOVERY_SECONDS)
+    assert queue.outcomes(task) == ["SUCCEEDED"]
+
+
 def test_a_lease_is_renewed_by_a_second_try(
     queue: Queue, start: Start, network: Network, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:

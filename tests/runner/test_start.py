@@ -136,6 +136,12 @@ def test_a_runner_that_cannot_go_on_raises_the_reason(database: str) -> None:
         runner.run()
 
 
+class TooLate(psycopg.DatabaseError):
+    """Of a claim after its not_after."""
+
+    sqlstate = "RD009"
+
+
 @pytest.mark.parametrize(
     ("error", "outage"),
     [
@@ -148,6 +154,7 @@ def test_a_runner_that_cannot_go_on_raises_the_reason(database: str) -> None:
         (psycopg.errors.UndefinedFunction(), True),
         (psycopg.errors.InvalidSqlStatementName(), True),
         (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), True),
+        (TooLate(), True),
         (psycopg.errors.UntranslatableCharacter(), False),
         (psycopg.errors.ProgramLimitExceeded(), False),
         (psycopg.errors.InternalError_(), False),
