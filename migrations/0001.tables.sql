@@ -35,15 +35,17 @@ create table if not exists rdq.queue (
   created_at timestamptz not null
 );
 
--- What was asked. Only rdq.redrive with an edited payload changes a row, and its audit keeps both.
+-- What was asked. Only rdq.redrive with an edited payload changes a row, and its audit keeps both. What most tasks
+-- have takes no room: a null content_type is that of text, an empty one that of JSON; headers are null where
+-- there are none. rdq._task() reads it so.
 create table if not exists rdq.task (
   id uuid primary key,
   queue text not null,
   handler text not null,
   handler_version text,
   payload bytea not null,
-  content_type text not null,
-  headers jsonb not null,
+  content_type text,
+  headers jsonb,
   max_attempts integer,
   give_up_at timestamptz,
   dedupe_key text,
@@ -76,6 +78,17 @@ create table if not exists rdq.lease (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create index if not exists lease_by_expiry on rdq.lease (queue, expires_at);
+
+-- From where walks over the tickets of a queue start, as sql/low_water.sql explains. looked_at and running say when
+-- the last look was and which transactions ran then, bottom_at when one last started from the very bottom.
+create table if not exists rdq.low_water (
+  queue text primary key,
+  due_from timestamptz not null,
+  expires_from timestamptz not null,
+  looked_at timestamptz not null,
+  bottom_at timestamptz not null,
+  running xid8[] not null
+);
 
 create table if not exists rdq.dead (
   task_id uuid primary key,

@@ -33,6 +33,8 @@ REDRIVE_TICK_SECONDS: Final = 1.0
 TICK_TASKS: Final = 1000
 # Where something is due that a claim does not give, as when another session is just taking it.
 LEAST_PAUSE_SECONDS: Final = 0.1
+# Who had work looks again so soon, then after twice that time, and so on up to the poll interval.
+LOOK_AGAIN_SECONDS: Final = 0.1
 # How often to ask about handlers that are unknown.
 NEWS_SECONDS: Final = 1.0
 # While results pile up, how often to look whether they still do.
@@ -115,12 +117,16 @@ class Claims(Loop):
         self._refresh = refresh
         self._turns = Turns(plan.concurrency, lambda: plan.concurrency - leases.running_count)
         self._worked = False
+        self._look_again = plan.poll_seconds
+        self._told = False  # that there was work; another may have been faster
         self._tick_at = 0.0
         self._news_at = 0.0
         self._said: dict[str, float] = {}
 
     def due_in(self, seconds: float = 0.0) -> None:
         """Claim then: something will be due."""
+        if seconds <= 0:
+            self._told = True
         self._turns.due_in(max(seconds, LEAST_PAUSE_SECONDS) if seconds > 0 else 0.0)
         self.wake()
 
@@ -193,11 +199,13 @@ class Claims(Loop):
             due_in = min(map(rdq.seconds_until_due, exhausted), default=math.inf)
         if due_in > 0 or not claimed:
             due_in = max(due_in, LEAST_PAUSE_SECONDS)
-        if claimed:
-            # Where there is work there may be more, and not all of it is announced: not behind a
-            # pooler, and not where a queue's settings say so.
-            due_in = min(due_in, LEAST_PAUSE_SECONDS)
-        self._turns.due_in(min(due_in, plan.poll_seconds))
+        # Where there was work there may be more, and not all of it is announced: not where runners
+        # were busy, or a queue's settings say so, or behind a pooler. What a transaction submits
+        # that ends so much later waits no longer than it took.
+        again = LOOK_AGAIN_SECONDS if claimed or self._told else 2 * self._look_again
+        self._look_again = min(again, plan.poll_seconds)
+        self._told = False
+        self._turns.due_in(min(due_in, self._look_again))
 
     def _claim_from(self, rdq: Functions, queues: Sequence[str] | None, most: int) -> int:
         """Claim and begin what is due in queues; return how many tasks that are."""

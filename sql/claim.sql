@@ -71,11 +71,12 @@ declare
 begin
   return (
     select min(d.due_at)
-    from rdq.queue q
+    from rdq._low_water_marks(chosen) w
+    cross join lateral (select q.paused_at from rdq.queue q where q.queue = w.queue limit 1) q
     cross join lateral (
-      select due.due_at from rdq.due where due.queue = q.queue order by due.due_at limit 1
+      select due.due_at from rdq.due where due.queue = w.queue and due.due_at >= w.due_from order by due.due_at limit 1
     ) d
-    where q.queue = any (chosen) and q.paused_at is null
+    where q.paused_at is null
   );
 end
 $$;
@@ -89,6 +90,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   patterns constant text[] := rdq._queue_patterns(capability);
+  chosen text[];
 begin
   if queues is null then
     return array(select q.queue from rdq.queue q where rdq._permitted(q.queue, patterns));
@@ -96,12 +98,11 @@ begin
   if cardinality(queues) = 0 then
     perform rdq._refuse('RD002', 'queues is empty', 'Name at least one queue, or give null for all.');
   end if;
-  if not (select bool_and(exists (select from rdq.queue q where q.queue = n.queue)) from unnest(queues) n (queue))
-    or not (select bool_and(rdq._permitted(n.queue, patterns)) from unnest(queues) n (queue))
-  then
+  chosen := array(select q.queue from rdq.queue q where q.queue = any (queues) and rdq._permitted(q.queue, patterns));
+  if not chosen @> queues then
     perform rdq._queue(n.queue), rdq._require(capability, n.queue) from unnest(queues) n (queue);
   end if;
-  return array(select distinct n.queue from unnest(queues) n (queue));
+  return chosen;
 end
 $$;
 
@@ -117,31 +118,38 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  open_queues constant text[] := array(
-    select q.queue from rdq.queue q where q.queue = any (queues) and q.paused_at is null
-  );
+  open_queues text[];
+  due_froms timestamptz[];
   taken rdq.due[] := '{}';
   batch rdq.due[];
   wanted integer;
   share integer;
 begin
+  select array_agg(w.queue), array_agg(w.due_from)
+  into open_queues, due_froms
+  from rdq._low_water_marks(queues) w
+  where (select q.paused_at from rdq.queue q where q.queue = w.queue) is null;
+  if open_queues is null then
+    return taken;
+  end if;
   -- An even share for each queue, then what is left to any that has more; in random order, so that a
   -- claim of one task serves the queues in turn too.
-  foreach share in array array[ceil(max_tasks::numeric / greatest(cardinality(open_queues), 1))::integer, max_tasks] loop
+  foreach share in array array[ceil(max_tasks::numeric / cardinality(open_queues))::integer, max_tasks] loop
     wanted := max_tasks - cardinality(taken);
     exit when wanted = 0;
-    -- Walks due_by_time from its lower end, a queue at a time, and reads no ticket that it does not take.
-    -- Sorting is off, because any other index would have to. The array is evaluated once, whatever the planner believes; as a join, an update … where id in
-    -- (select … limit n) may run the limit again for each row and take far too many.
+    -- Walks due_by_time from the low water, a queue at a time, and reads no ticket that it does not take.
+    -- Sorting is off, because any other index would have to. The array is evaluated once, whatever the planner
+    -- believes; as a join, an update … where id in (select … limit n) may run the limit again for each row and
+    -- take far too many.
     with picked as (
       delete from rdq.due d
       where d.ctid = any (array(
         select p.ticket
-        from (select q.queue from unnest(open_queues) q (queue) order by random()) q
+        from (select w.* from unnest(open_queues, due_froms) w (queue, due_from) order by random()) w
         cross join lateral (
           select due.ctid as ticket
           from rdq.due
-          where due.queue = q.queue and due.due_at <= moment
+          where due.queue = w.queue and due.due_at between w.due_from and moment
           order by due.due_at
           limit share
           for update skip locked
@@ -192,9 +200,9 @@ begin
   return query
   with judged as materialized (
     select
-      d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload, t.content_type,
-      t.headers, h.next_no, s.spent, d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at,
-      t.created_at, d.due_at
+      d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload,
+      rdq._content_type(t.content_type) as content_type, coalesce(t.headers, '{}') as headers, h.next_no, s.spent,
+      d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at, t.created_at, d.due_at
     from unnest(tickets) d
     cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
     cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q

@@ -74,6 +74,8 @@ begin
   if not found then
     perform rdq._refuse_unknown_task(task_id);
   end if;
+  found_task.content_type := rdq._content_type(found_task.content_type);
+  found_task.headers := coalesce(found_task.headers, '{}');
   return found_task;
 end
 $$;

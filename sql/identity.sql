@@ -75,11 +75,13 @@ begin
   return coalesce((
     select array_agg(distinct rdq._like(pattern.glob))
     from rdq.access a
-    join rdq._capabilities() c on c.capability = a.capability
-    join pg_roles r on r.rolname = a.role
     cross join unnest(a.queues) as pattern (glob)
-    where pg_has_role(caller, r.oid, 'usage')
-      and _queue_patterns.capability = any (c.includes)
+    -- As joins these two took 1.5 times as long, in every call of who is not the owner.
+    where a.capability = any (array(
+        select c.capability from rdq._capabilities() c where _queue_patterns.capability = any (c.includes)
+      ))
+      -- Null for a role that was dropped since.
+      and pg_has_role(caller, to_regrole(quote_ident(a.role)), 'usage')
   ), '{}');
 end
 $$;

@@ -18,6 +18,7 @@ set local check_function_bodies = off;
 \ir history.sql
 \ir transition.sql
 \ir submit.sql
+\ir low_water.sql
 \ir claim.sql
 \ir report.sql
 \ir reclaim.sql

@@ -17,6 +17,7 @@ begin
   select count(*) into reclaimed from rdq._reclaim(max_tasks, chosen);
   given_up := rdq._give_up(max_tasks, chosen);
   purged := rdq._retain(max_tasks, chosen);
+  perform rdq._raise_low_water(chosen);
   return next;
 end
 $$;

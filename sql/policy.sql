@@ -3,18 +3,20 @@
 -- and none of them can raise: recording a failure must never be the thing that fails (rule 10).
 
 create or replace function rdq._classify(explicit text, error_type text, rules jsonb) returns text
-language sql immutable parallel safe
-return coalesce(
-  explicit,
-  (
-    select rule.value ->> 'class'
-    from jsonb_array_elements(rules) with ordinality as rule (value, place)
-    where coalesce(error_type, '') like rdq._like(rule.value ->> 'match')
-    order by rule.place
-    limit 1
-  ),
-  'AMBIGUOUS'
-);
+language plpgsql immutable parallel safe
+as $$
+begin
+  if explicit is not null then
+    return explicit;
+  end if;
+  for place in 0 .. jsonb_array_length(rules) - 1 loop
+    if coalesce(error_type, '') like rdq._like(rules -> place ->> 'match') then
+      return rules -> place ->> 'class';
+    end if;
+  end loop;
+  return 'AMBIGUOUS';
+end
+$$;
 
 comment on function rdq._classify(text, text, jsonb) is
 'The class of an error: the worker''s word, else the first of the queue''s error_rules whose glob matches the type, else AMBIGUOUS.';
@@ -26,26 +28,19 @@ create or replace function rdq._delay(
   backoff_cap interval,
   ladder interval[]
 ) returns interval
-language plpgsql immutable parallel safe
-as $$
-declare
-  base constant double precision := extract(epoch from backoff_base);
-  cap constant double precision := extract(epoch from backoff_cap);
-  step constant double precision := greatest(attempt, 1) - 1;
-begin
-  if ladder is not null then
-    return ladder[least(greatest(attempt, 1), cardinality(ladder))];
-  end if;
-  if base <= 0 or cap <= 0 then
-    return interval '0';
-  end if;
+language sql immutable parallel safe
+-- An expression, so that it is inlined.
+return case
+  when ladder is not null then ladder[least(greatest(attempt, 1), cardinality(ladder))]
+  when date_part('epoch', backoff_base) <= 0 or date_part('epoch', backoff_cap) <= 0 then interval '0'
   -- Compared as logarithms: the power itself overflows long before it could be cut.
-  if base >= cap or step * ln(backoff_factor) >= ln(cap / base) then
-    return backoff_cap;
-  end if;
-  return make_interval(secs => least(base * power(backoff_factor, step), cap));
-end
-$$;
+  when date_part('epoch', backoff_base) >= date_part('epoch', backoff_cap)
+    or (greatest(attempt, 1) - 1) * ln(backoff_factor)
+      >= ln(date_part('epoch', backoff_cap) / date_part('epoch', backoff_base)) then backoff_cap
+  else make_interval(secs => least(
+    date_part('epoch', backoff_base) * power(backoff_factor, greatest(attempt, 1) - 1), date_part('epoch', backoff_cap)
+  ))
+end;
 
 comment on function rdq._delay(integer, interval, double precision, interval, interval[]) is
 'Rung number attempt of the ladder, before jitter: least(cap, base * factor^(attempt - 1)), or the explicit ladder, whose last rung repeats.';

@@ -34,18 +34,28 @@ declare
   endings rdq.attempt[];
   give_up_ats timestamptz[];
 begin
+  -- At nearly every claim there is none, which a quarter of the time shows that the rest would take.
+  if not exists (
+    select
+    from rdq._low_water_marks(queues) w
+    cross join lateral (
+      select from rdq.lease l where l.queue = w.queue and l.expires_at between w.expires_from and moment limit 1
+    ) l
+  ) then
+    return;
+  end if;
   -- An even share for each queue, then what is left, as in _take_due().
   foreach share in array array[ceil(max_tasks::numeric / greatest(cardinality(queues), 1))::integer, max_tasks] loop
-    -- Walks lease_by_expiry from its lower end, a queue at a time.
+    -- Walks lease_by_expiry from the low water, a queue at a time.
     select array_agg(e.task_id), array_agg(e.claim_token)
     into task_ids, claim_tokens
     from (
       select x.task_id, x.claim_token
-      from (select q.queue from unnest(queues) q (queue) order by random()) q
+      from (select w.* from rdq._low_water_marks(queues) w order by random()) w
       cross join lateral (
         select l.task_id, l.claim_token
         from rdq.lease l
-        where l.queue = q.queue and l.expires_at <= moment
+        where l.queue = w.queue and l.expires_at between w.expires_from and moment
         order by l.expires_at
         limit share
         for update skip locked
@@ -54,9 +64,9 @@ begin
     ) e;
     exit when task_ids is null;
     wanted := wanted - cardinality(task_ids);
-    select array_agg(rdq._vanished_attempt(t.lease, moment)), array_agg((t.lease).give_up_at)
+    select array_agg(rdq._vanished_attempt(l, moment)), array_agg(l.give_up_at)
     into endings, give_up_ats
-    from rdq._take(task_ids, claim_tokens) t;
+    from unnest(rdq._take(task_ids, claim_tokens)) l;
     return query
       select c.task_id, c.status
       from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;

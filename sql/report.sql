@@ -3,9 +3,17 @@
 -- noted on the attempt that was recorded in its place.
 
 create or replace function rdq.complete(task_id uuid, claim_token uuid) returns boolean
-language sql
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
 as $$
-  select not r.stale from rdq.report(array[task_id], array[claim_token], array[null]::jsonb[]) r
+begin
+  if rdq._succeed(rdq._take(array[task_id], array[claim_token]), clock_timestamp()) <> '{}' then
+    return true;
+  end if;
+  perform rdq._check_claims(array[task_id], array[claim_token]);
+  perform rdq._note_late(array[task_id], array[claim_token], array['SUCCEEDED']);
+  return false;
+end
 $$;
 
 comment on function rdq.complete(uuid, uuid) is
@@ -24,18 +32,25 @@ create or replace function rdq.fail(
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  perform rdq._check_class('error_class', error_class);
+declare
   -- Cut first: a jsonb string has a limit of its own, below that of text.
-  return query
-  select r.status, r.next_attempt_at, r.dead_reason, r.stale
-  from rdq.report(array[task_id], array[claim_token], array[jsonb_strip_nulls(jsonb_build_object(
+  failure constant jsonb := jsonb_strip_nulls(jsonb_build_object(
     'type', rdq._clip(error_type, 255),
     'message', rdq._clip(message, 4096),
     'stack', rdq._clip(stack, 65536),
     'class', error_class,
     'retry_after', extract(epoch from retry_after)
-  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end]) r;
+  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end;
+begin
+  perform rdq._check_class('error_class', error_class);
+  return query
+  select f.status, f.next_attempt_at, f.dead_reason, false
+  from rdq._fail(rdq._take(array[task_id], array[claim_token]), array[failure], clock_timestamp()) f;
+  if not found then
+    perform rdq._check_claims(array[task_id], array[claim_token]);
+    perform rdq._note_late(array[task_id], array[claim_token], array['FAILED']);
+    return query select rdq._status(task_id), null::timestamptz, null::text, true;
+  end if;
 end
 $$;
 
@@ -53,17 +68,13 @@ returns table (
 )
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
--- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
-set enable_nestloop = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  places bigint[];
-  endings rdq.attempt[];
-  give_up_ats timestamptz[];
-  not_befores timestamptz[];
+  failed constant boolean := array_remove(array_remove(failures, null), 'null') <> '{}';
+  leases rdq.lease[];
+  recorded boolean;
 begin
   perform rdq._check_claims(task_ids, claim_tokens);
   if cardinality(failures) is distinct from cardinality(task_ids) then
@@ -71,55 +82,103 @@ begin
       format('failures has %s elements, task_ids %s', coalesce(cardinality(failures), 0), cardinality(task_ids)),
       'Give one failure for each task, null for a success.');
   end if;
-  perform rdq._check_failure(format('failures[%s]', f.place), f.failure)
-  from unnest(failures) with ordinality as f (failure, place)
-  where f.failure <> 'null';
-
-  select
-    array_agg(t.place),
-    array_agg(case
-      when f.failure is null then rdq._attempt(t.lease, 'SUCCEEDED', moment)
-      else rdq._failed_attempt(
-        (t.lease).task_id, (t.lease).queue, (t.lease).life, f.failure, moment,
-        (t.lease).runner, (t.lease).code_version, (t.lease).claimed_at
-      )
-    end),
-    array_agg((t.lease).give_up_at),
-    array_agg(case when f.failure ? 'retry_after' then moment + rdq._capped_retry_after(
-      rdq._parse_retry_after(f.failure -> 'retry_after'),
-      (select q.backoff_cap from rdq.queue q where q.queue = (t.lease).queue)
-    ) end)
-  into places, endings, give_up_ats, not_befores
-  from rdq._take(task_ids, claim_tokens) t
-  join (
-    -- A null that came as JSON is one too.
-    select nullif(f.failure, 'null') as failure, f.place
+  if failed then
+    -- Called for what is wrong only; for each, it would be a tenth of the report.
+    perform rdq._check_failure(format('failures[%s]', f.place), f.failure)
     from unnest(failures) with ordinality as f (failure, place)
-  ) f on f.place = t.place;
-
-  perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg(
-    case when nullif(g.failure, 'null') is null then 'SUCCEEDED' else 'FAILED' end
-  ))
-  from unnest(task_ids, claim_tokens, failures) with ordinality as g (task_id, claim_token, failure, place)
-  left join unnest(places) t (place) on t.place = g.place
-  where t.place is null
-  having count(*) > 0;
-
+    where f.failure <> 'null' and (jsonb_typeof(f.failure) <> 'object' or not rdq._is_class(f.failure ->> 'class'));
+  end if;
+  leases := rdq._take(task_ids, claim_tokens);
+  if failed or cardinality(leases) < cardinality(task_ids) then
+    return query select r.* from rdq._report_each(task_ids, claim_tokens, failures, leases, moment) r;
+    return;
+  end if;
+  -- The usual batch: all succeeded, and all were held. A task that was removed by hand is not recorded.
+  recorded := cardinality(rdq._succeed(leases, moment)) = cardinality(leases);
   return query
   select
-    g.task_id, coalesce(c.status, rdq._status(g.task_id)), c.next_attempt_at, c.dead_reason, c.status is null,
-    c.error_class
-  from unnest(task_ids) with ordinality as g (task_id, place)
-  left join (
-    rdq._conclude(endings, give_up_ats, not_befores) c
-    join unnest(endings) with ordinality e on e.task_id = c.task_id
-  ) on g.place = places[e.ordinality]
-  order by g.place;
+    g.task_id, case when recorded then 'SUCCEEDED' else rdq._status(g.task_id) end, null::timestamptz, null::text,
+    not recorded and rdq._status(g.task_id) is null, null::text
+  from unnest(task_ids) g (task_id);
 end
 $$;
 
 comment on function rdq.report(uuid[], uuid[], jsonb[]) is
 'Many completes and fails in one round trip, answered in order. A null failure is a success, else {"type", "message", "stack", "detail", "class", "retry_after"} (retry_after in seconds, or an interval). stale: the claim was lost, nothing changed, status is what the task is now. error_class: what a failure counts as, by its own class or the queue''s rules. Errors: RD002.';
+
+create or replace function rdq._report_each(
+  task_ids uuid[],
+  claim_tokens uuid[],
+  failures jsonb[],
+  leases rdq.lease[],
+  moment timestamptz
+) returns table (
+  task_id uuid,
+  status text,
+  next_attempt_at timestamptz,
+  dead_reason text,
+  stale boolean,
+  error_class text
+)
+language plpgsql
+-- What it joins itself are arrays, of any length: by hashing, whatever length the planner expects.
+set enable_nestloop = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  places bigint[];
+  held uuid[];
+  succeeded rdq.lease[];
+  failed rdq.lease[];
+  their_failures jsonb[];
+  successes uuid[];
+begin
+  select
+    array_agg(f.place), array_agg(l.task_id), array_agg(l::rdq.lease) filter (where f.failure is null),
+    array_agg(l::rdq.lease) filter (where f.failure is not null),
+    array_agg(f.failure) filter (where f.failure is not null)
+  into places, held, succeeded, failed, their_failures
+  from (
+    -- Of a pair that was given twice the first counts. A null that came as JSON is one too.
+    select distinct on (g.task_id, g.claim_token)
+      g.task_id, g.claim_token, nullif(g.failure, 'null') as failure, g.place
+    from unnest(task_ids, claim_tokens, failures) with ordinality as g (task_id, claim_token, failure, place)
+    order by g.task_id, g.claim_token, g.place
+  ) f
+  join unnest(leases) l on l.task_id = f.task_id and l.claim_token = f.claim_token;
+
+  if succeeded is not null then
+    successes := rdq._succeed(succeeded, moment);
+  end if;
+  if cardinality(leases) < cardinality(task_ids) then
+    perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg(
+      case when nullif(g.failure, 'null') is null then 'SUCCEEDED' else 'FAILED' end
+    ))
+    from unnest(task_ids, claim_tokens, failures) with ordinality as g (task_id, claim_token, failure, place)
+    left join unnest(places) t (place) on t.place = g.place
+    where t.place is null;
+  end if;
+
+  return query
+  select
+    g.task_id, coalesce(e.status, rdq._status(g.task_id)), e.next_attempt_at, e.dead_reason, e.status is null,
+    e.error_class
+  from unnest(task_ids) with ordinality as g (task_id, place)
+  left join (
+    unnest(places, held) h (place, task_id)
+    join (
+      select f.* from rdq._fail(failed, their_failures, moment) f
+      union all
+      select s.task_id, 'SUCCEEDED', null, null, null from unnest(successes) s (task_id)
+    ) e on e.task_id = h.task_id
+  ) on h.place = g.place
+  order by g.place;
+end
+$$;
+
+comment on function rdq._report_each(uuid[], uuid[], jsonb[], rdq.lease[], timestamptz) is
+'The rest of report() for a batch with failures or stale claims, of which the leases were taken.';
 
 create or replace function rdq.release(
   task_ids uuid[],
@@ -135,28 +194,24 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  places bigint[];
-  endings rdq.attempt[];
-  give_up_ats timestamptz[];
-  not_befores timestamptz[];
+  leases rdq.lease[];
 begin
   perform rdq._check_claims(task_ids, claim_tokens);
-  select
-    array_agg(t.place),
-    array_agg(rdq._attempt(t.lease, 'RELEASED', moment, rdq._clip(reason, 4096))),
-    array_agg((t.lease).give_up_at),
+  leases := rdq._take(task_ids, claim_tokens);
+  perform rdq._conclude(
+    array_agg(rdq._attempt(l, 'RELEASED', moment, rdq._clip(reason, 4096))),
+    array_agg(l.give_up_at),
     array_agg(moment + rdq._capped_retry_after(coalesce(delay, '0'), '0'))
-  into places, endings, give_up_ats, not_befores
-  from rdq._take(task_ids, claim_tokens) t;
-  if endings is not null then
-    perform rdq._conclude(endings, give_up_ats, not_befores);
-  end if;
-  perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg('RELEASED'::text))
-  from unnest(task_ids, claim_tokens) with ordinality as g (task_id, claim_token, place)
-  left join unnest(places) t (place) on t.place = g.place
-  where t.place is null
+  )
+  from unnest(leases) l
   having count(*) > 0;
-  return query select e.task_id from unnest(endings) e;
+  if cardinality(leases) < cardinality(task_ids) then
+    perform rdq._note_late(array_agg(g.task_id), array_agg(g.claim_token), array_agg('RELEASED'::text))
+    from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
+    left join unnest(leases) l on l.task_id = g.task_id and l.claim_token = g.claim_token
+    where l.task_id is null;
+  end if;
+  return query select l.task_id from unnest(leases) l;
 end
 $$;
 
@@ -214,6 +269,39 @@ return row(
 
 comment on function rdq._attempt(rdq.lease, text, timestamptz, text) is 'An attempt that did not fail, for _conclude() to number and record.';
 
+create or replace function rdq._fail(leases rdq.lease[], failures jsonb[], finished_at timestamptz)
+returns table (task_id uuid, status text, next_attempt_at timestamptz, dead_reason text, error_class text)
+language plpgsql
+set enable_seqscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  endings rdq.attempt[];
+  give_up_ats timestamptz[];
+  not_befores timestamptz[];
+begin
+  select
+    array_agg(rdq._failed_attempt(
+      l.task_id, l.queue, l.life, l.failure, finished_at, l.runner, l.code_version, l.claimed_at
+    )),
+    array_agg(l.give_up_at),
+    array_agg(case when l.failure ? 'retry_after' then finished_at + rdq._capped_retry_after(
+      rdq._parse_retry_after(l.failure -> 'retry_after'),
+      (select q.backoff_cap from rdq.queue q where q.queue = l.queue)
+    ) end)
+  into endings, give_up_ats, not_befores
+  from unnest(failures, leases) as l (failure)
+  where l.task_id is not null;
+  if endings is not null then
+    return query select c.* from rdq._conclude(endings, give_up_ats, not_befores) c;
+  end if;
+end
+$$;
+
+comment on function rdq._fail(rdq.lease[], jsonb[], timestamptz) is
+'Ends attempts that failed, whose leases the caller has taken; returns what becomes of the tasks.';
+
 create or replace function rdq._failed_attempt(
   task_id uuid,
   queue text,
@@ -254,7 +342,7 @@ create or replace function rdq._check_class(argument text, class text) returns v
 language plpgsql immutable
 as $$
 begin
-  if class not in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS') then
+  if not rdq._is_class(class) then
     perform rdq._refuse('RD002',
       format('%s is unknown: %s', argument, left(class, 60)),
       'The classes are TRANSIENT, PERMANENT and AMBIGUOUS. A failure without one goes by the queue''s error_rules.');
@@ -263,6 +351,12 @@ end
 $$;
 
 comment on function rdq._check_class(text, text) is 'Refuses (RD002) what is not the class of an error.';
+
+create or replace function rdq._is_class(class text) returns boolean
+language sql immutable
+return class is null or class in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS');
+
+comment on function rdq._is_class(text) is 'Whether a failure may have this class; null is none.';
 
 create or replace function rdq._check_claims(task_ids uuid[], claim_tokens uuid[]) returns void
 language plpgsql immutable

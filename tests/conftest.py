@@ -1,6 +1,7 @@
 """Fixtures for all tests: a server for the run, and a database for each test that asks for one."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -19,6 +20,9 @@ Connect = Callable[..., Connection]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find a server, before there are xdist's workers: they inherit its DSN."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell has it for what runs in the background; what we start would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "RDQ_TEST_DSN" not in os.environ and not config.option.collectonly:
         stack = ExitStack()
         testbed = stack.enter_context(obtain())

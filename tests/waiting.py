@@ -6,8 +6,11 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
+LONGEST_SECONDS = 30.0
+"""For what comes at once, or never: a busy machine takes this long to start a process."""
 
-def wait_until(predicate: Callable[[], Result], seconds: float = 10) -> Result:
+
+def wait_until(predicate: Callable[[], Result], seconds: float = LONGEST_SECONDS) -> Result:
     """Ask until the answer is true, and return it.
 
     :raises AssertionError: it was not true within the seconds.

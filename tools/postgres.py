@@ -89,7 +89,7 @@ class Server:
         """
         if not self.data.exists():
             self._create()
-        for port in [self.port] if self.port else _free_ports(PORT_ATTEMPTS):
+        for port in [self.port] if self.port else free_ports(PORT_ATTEMPTS):
             try:
                 self._run("pg_ctl", "start", f"--log={self.log}", f"--options=-p {port}")
             except ServerError as error:
@@ -195,7 +195,7 @@ def _unprivileged_user() -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Name ports of 127.0.0.1 that nobody listens on now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

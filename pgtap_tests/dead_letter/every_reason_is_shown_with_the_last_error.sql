@@ -16,7 +16,7 @@ select rdq.fail(:'task_id', :'claim_token', 'E', 'm', error_class => 'PERMANENT'
 select rdq.submit('q', 'ambiguous', 'x', max_attempts => 2);
 select * from pg_temp.claim_one('q') \gset
 select rdq.fail(:'task_id', :'claim_token', 'E', 'm', error_class => 'AMBIGUOUS');
-select rdq.submit('q', 'deadline', 'x', give_up_at => clock_timestamp() + interval '1 second', max_attempts => 2);
+select rdq.submit('q', 'deadline', 'x', give_up_at => clock_timestamp() + interval '30 seconds', max_attempts => 2);
 select * from pg_temp.claim_one('q') \gset
 select rdq.fail(:'task_id', :'claim_token', 'E', 'm', error_class => 'TRANSIENT');
 select rdq.submit('q', 'vanished', 'x', max_attempts => 2);

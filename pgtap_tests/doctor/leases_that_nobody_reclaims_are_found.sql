@@ -12,8 +12,8 @@ select is(pg_temp.found('q'), null, 'tasks that are held');
 select pg_temp.pass('80 seconds');
 select is(pg_temp.found('q'), null, 'leases that have just expired');
 select pg_temp.pass('20 seconds');
-select is(
-  pg_temp.found('q'), 'warning: 2 leases have expired without being reclaimed, the first 40 seconds ago', 'for longer');
+select matches(
+  pg_temp.found('q'), '^warning: 2 leases have expired without being reclaimed, the first 4\d seconds ago$', 'for longer');
 select is(d.advice ~ '^select \* from rdq.reclaim\(', true, 'the advice') from rdq.doctor() d where d.subject = 'q';
 select rdq.pause_queue('q');
 select matches(pg_temp.found('q'), '^warning: 2 leases', 'in a paused queue too');

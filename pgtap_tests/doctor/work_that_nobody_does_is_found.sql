@@ -9,12 +9,12 @@ select rdq.submit('q', 'h', 'x');
 select rdq.submit('q', 'h', 'x', run_at => '2999-01-01');
 
 select is(pg_temp.found('q'), null, 'a task that is just due');
-select pg_temp.pass('59 seconds');
+select pg_temp.pass('30 seconds');
 select is(pg_temp.found('q'), null, 'for less than a minute');
-select pg_temp.pass('6 seconds');
-select is(
+select pg_temp.pass('40 seconds');
+select matches(
   pg_temp.found('q'),
-  'warning: 1 task is due, the oldest for 65 seconds, and no runner of this queue was seen in the last 30 seconds; other workers are not seen until they claim',
+  '^warning: 1 task is due, the oldest for [78]\d seconds, and no runner of this queue was seen in the last 30 seconds; other workers are not seen until they claim$',
   'for longer, and nobody was seen');
 select is(d.advice ~ '^rdq-runner run --queue q ', true, 'the advice starts one') from rdq.doctor() d where d.subject = 'q';
 

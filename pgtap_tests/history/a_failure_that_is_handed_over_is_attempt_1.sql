@@ -32,7 +32,7 @@ select is(f.status, 'PENDING', 'one ambiguous failure of two')
 from rdq.lease
 cross join lateral rdq.fail(task_id, claim_token, 'Reset', error_class => 'AMBIGUOUS') f;
 select ok(
-  next_attempt_at > clock_timestamp() + interval '19 s' and next_attempt_at <= clock_timestamp() + interval '20 s',
+  next_attempt_at > clock_timestamp() + interval '11 s' and next_attempt_at <= clock_timestamp() + interval '20 s',
   'waits the second rung'
 )
 from rdq.tasks;

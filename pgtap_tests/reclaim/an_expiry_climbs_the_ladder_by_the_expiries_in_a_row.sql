@@ -13,7 +13,13 @@ as $$
 begin
   perform pg_temp.pass('1 day');
   perform pg_temp.vanish_one('q');
-  return (select date_trunc('second', d.due_at - clock_timestamp() + interval '0.5 s') from rdq.due d);
+  return (
+    select date_trunc('second', d.due_at - a.finished_at + interval '0.5 s')
+    from rdq.due d
+    join rdq.attempt a on a.task_id = d.task_id
+    order by a.attempt_no desc
+    limit 1
+  );
 end
 $$;
 

@@ -9,7 +9,7 @@ select rdq.submit('q', 'h', 'was', headers => '{"a": "1", "b": "2"}', content_ty
 create function pg_temp.kept(id uuid) returns text
 language sql
 begin atomic
-  select concat_ws(' ', convert_from(t.payload, 'UTF8'), t.content_type, t.headers) from rdq.task t where t.id = kept.id;
+  select concat_ws(' ', convert_from(t.payload, 'UTF8'), t.content_type, t.headers) from rdq._task(kept.id) t;
 end;
 
 select rdq.redrive(:'id');

@@ -15,8 +15,9 @@ begin
   select * into held from pg_temp.claim_one('q');
   perform rdq.release(array[held.task_id], array[held.claim_token], delay => wait_after.delay);
   return (
-    select date_trunc('second', d.due_at - clock_timestamp() + interval '0.5 s')
+    select date_trunc('second', d.due_at - a.finished_at + interval '0.5 s')
     from rdq.due d
+    join rdq.attempt a on a.task_id = d.task_id
     where d.task_id = held.task_id
   );
 end

@@ -7,10 +7,11 @@ select rdq.create_queue('q', '{"lease": "10 minutes"}');
 select rdq.submit('q', 'h', 'x') as task \gset
 select * from pg_temp.claim_one('q') \gset
 
+-- In whole minutes, of which the last one has begun.
 create function pg_temp.remaining() returns interval
 language sql
 begin atomic
-  select date_trunc('second', l.expires_at - clock_timestamp() + interval '0.5 s') from rdq.lease l;
+  select make_interval(mins => ceil(extract(epoch from l.expires_at - clock_timestamp()) / 60)::integer) from rdq.lease l;
 end;
 
 select pg_temp.pass('4 minutes');

@@ -16,8 +16,9 @@ begin
   perform pg_temp.pass('1 day');
   perform pg_temp.fail_one('q', error_class);
   return (
-    select concat_ws(' ', t.status, t.dead_reason, date_trunc('second', t.next_attempt_at - clock_timestamp() + interval '0.5 s'))
+    select concat_ws(' ', t.status, t.dead_reason, date_trunc('second', t.next_attempt_at - a.finished_at + interval '0.5 s'))
     from rdq.tasks t
+    cross join (select max(a.finished_at) as finished_at from rdq.attempt a) a
   );
 end
 $$;

@@ -30,7 +30,7 @@ from held
 cross join lateral rdq.heartbeat(array[task_id], array[claim_token]) r
 where place = 4;
 select is_empty($$ select * from rdq.reclaim() $$, 'keeps the claim');
-select ok(expires_at between clock_timestamp() + interval '59 s' and clock_timestamp() + interval '60 s', 'for a lease from now')
+select ok(expires_at between clock_timestamp() + interval '30 s' and clock_timestamp() + interval '60 s', 'for a lease from now')
 from rdq.lease;
 
 select * from finish();

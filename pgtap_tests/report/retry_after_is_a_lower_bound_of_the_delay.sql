@@ -45,6 +45,15 @@ from (
     (9, '1 month', '1 day')
 ) as v (place, retry_after, wait);
 
+-- From the end of the one attempt, as the history has it, to the next: no matter how slow this machine is.
+create function pg_temp.wait_of(task_id uuid, next_attempt_at timestamptz) returns interval
+language sql
+begin atomic
+  select date_trunc('second', wait_of.next_attempt_at - a.finished_at + interval '0.5 s')
+  from rdq.attempt a
+  where a.task_id = wait_of.task_id;
+end;
+
 -- How long a task waits after a failure, when it has said what it has to say.
 create function pg_temp.wait_after(failure jsonb) returns interval
 language plpgsql
@@ -54,9 +63,12 @@ declare
 begin
   perform rdq.submit('q', 'h', 'x');
   select * into held from rdq.claim('{q}', 'tester');
-  return (
-    select date_trunc('second', r.next_attempt_at - clock_timestamp() + interval '0.5 s')
-    from rdq.report(array[held.task_id], array[held.claim_token], array[failure || '{"class": "TRANSIENT"}']) r
+  return pg_temp.wait_of(
+    held.task_id,
+    (
+      select r.next_attempt_at
+      from rdq.report(array[held.task_id], array[held.claim_token], array[failure || '{"class": "TRANSIENT"}']) r
+    )
   );
 end
 $$;
@@ -69,9 +81,9 @@ declare
 begin
   perform rdq.submit('q', 'h', 'x');
   select * into held from rdq.claim('{q}', 'tester');
-  return (
-    select date_trunc('second', f.next_attempt_at - clock_timestamp() + interval '0.5 s')
-    from rdq.fail(held.task_id, held.claim_token, 'Busy', retry_after => wait_after.retry_after) f
+  return pg_temp.wait_of(
+    held.task_id,
+    (select f.next_attempt_at from rdq.fail(held.task_id, held.claim_token, 'Busy', retry_after => wait_after.retry_after) f)
   );
 end
 $$;

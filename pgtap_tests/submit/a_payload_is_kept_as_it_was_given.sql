@@ -7,7 +7,7 @@ select rdq.create_queue('q');
 create function pg_temp.kept(id uuid, out payload text, out content_type text)
 language sql
 begin atomic
-  select convert_from(t.payload, 'UTF8'), t.content_type from rdq.task t where t.id = kept.id;
+  select convert_from(t.payload, 'UTF8'), t.content_type from rdq._task(kept.id) t;
 end;
 
 select unnest(array[
@@ -50,7 +50,7 @@ select unnest(array[
   is(t.payload, '\x00ff80'::bytea, 'bytes'),
   is(t.content_type, 'application/octet-stream', 'are bytes')
 ])
-from rdq.task t where t.id = :'id';
+from rdq._task(:'id'::uuid) t;
 
 select is(k.payload, '', 'an empty payload is a payload') from pg_temp.kept(rdq.submit('q', 'h', '')) k;
 select is(k.payload, 'null', 'and so is the JSON null') from pg_temp.kept(rdq.submit('q', 'h', 'null'::jsonb)) k;

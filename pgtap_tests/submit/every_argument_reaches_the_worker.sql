@@ -30,7 +30,7 @@ from rdq.tasks t where t.task_id = :'id';
 
 select rdq.submit('q', 'charge', 'x', null, null, null, null, null, null, null, null, null) as id \gset
 select results_eq(
-  format($$ select t.headers, t.max_attempts, t.give_up_at, t.handler_version from rdq.task t where t.id = %L $$, :'id'),
+  format($$ select t.headers, t.max_attempts, t.give_up_at, t.handler_version from rdq._task(%L::uuid) t $$, :'id'),
   $$ values ('{}'::jsonb, null::integer, null::timestamptz, null::text) $$,
   'null is the same as not given');
 

@@ -29,7 +29,7 @@ select rdq.submit_many('q', '[{
   "payload_base64": null
 }]') as id \gset
 select results_eq(
-  format($$ select t.headers, t.max_attempts, t.give_up_at, t.content_type from rdq.task t where t.id = %L $$, :'id'),
+  format($$ select t.headers, t.max_attempts, t.give_up_at, t.content_type from rdq._task(%L::uuid) t $$, :'id'),
   $$ values ('{}'::jsonb, null::integer, null::timestamptz, 'text/plain; charset=utf-8') $$,
   'null is the same as not given');
 

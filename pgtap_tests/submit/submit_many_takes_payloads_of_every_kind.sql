@@ -19,7 +19,7 @@ from rdq.submit_many('q', '[
 ]') a (id);
 
 select results_eq(
-  $$ select t.payload, t.content_type from answered a join rdq.task t on t.id = a.id order by a.place $$,
+  $$ select t.payload, t.content_type from answered a cross join rdq._task(a.id) t order by a.place $$,
   $$
     values
       ('plain {"a": 1}'::bytea, 'text/plain; charset=utf-8'),

@@ -13,7 +13,7 @@ language plpgsql
 as $$
 declare
   task constant uuid := rdq.submit(
-    'q', 'h', 'x', give_up_at => case reason when 'DEADLINE' then clock_timestamp() + interval '1 s' end
+    'q', 'h', 'x', give_up_at => case reason when 'DEADLINE' then clock_timestamp() + interval '30 s' end
   );
   held record;
 begin

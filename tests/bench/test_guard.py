@@ -105,7 +105,12 @@ def _wal(session: psycopg.Connection[Any], query: str) -> int:
 
 
 def _calls(db: psycopg.Connection[Any], claims: int) -> dict[str, int]:
-    """Return how often each function was called by sessions that have ended."""
+    """Return how often each function was called by sessions that have ended: all but ours."""
+    others = (
+        "select 1 from pg_stat_activity where datname = current_database()"
+        " and backend_type = 'client backend' and pid <> pg_backend_pid()"
+    )
+    wait_until(lambda: not db.execute(others).fetchall())
 
     def counts() -> dict[str, int]:
         rows = db.execute(

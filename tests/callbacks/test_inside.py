@@ -144,12 +144,15 @@ def test_an_allowed_address_that_is_down_does_not_lead_to_one_that_is_not_allowe
     queue: Callbacks, start: Start, receive: Receive, names: Names
 ) -> None:
     queue.alter(max_attempts=1)
-    inside = receive(answer(200), host="127.0.0.2")
-    names.answers["both.example"] = [["127.0.0.1", "127.0.0.2"]]
-    queue.set_endpoint(f"http://both.example:{inside.port}/")
-    start(allow_destinations=["127.0.0.1"])
-    task = queue.send()
-    queue.wait_for("DEAD", task)
+    with socket.socket() as down:
+        # Bound, so that nobody else gets it, but nobody listens.
+        down.bind(("127.0.0.1", 0))
+        inside = receive(answer(200), host="127.0.0.2", port=down.getsockname()[1])
+        names.answers["both.example"] = [["127.0.0.1", "127.0.0.2"]]
+        queue.set_endpoint(f"http://both.example:{inside.port}/")
+        start(allow_destinations=["127.0.0.1"])
+        task = queue.send()
+        queue.wait_for("DEAD", task)
     assert queue.last(task).error_class == "TRANSIENT"
     assert not inside.connections
 

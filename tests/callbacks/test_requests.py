@@ -30,7 +30,7 @@ def test_a_request_is_the_payload_with_the_tasks_name_on_it(
     assert request.line == "POST /hook?a=%2F%7e&b=c+d%20e HTTP/1.1"
     assert request.body == b'{"b": 1,  "a": 2, "a": 3}'
     timestamp = request.fields["webhook-timestamp"]
-    assert abs(int(timestamp) - request.at) < 5
+    assert int(queue.last(task).started_at.timestamp()) <= int(timestamp) <= request.at
     assert {name.lower(): value for name, value in request.fields.items()} == {
         "host": f"127.0.0.1:{receiver.port}",
         "accept": "*/*",
@@ -131,11 +131,16 @@ def test_an_endpoint_that_is_registered_while_a_runner_runs_is_called_at_once(
     queue: Callbacks, start: Start, receive: Receive
 ) -> None:
     receiver = receive(answer(200))
-    start()
-    wait_until(lambda: _sessions(queue) > 1)
+    handlers = Handlers()
+    handlers.handler("ok")(lambda task: None)
+    start(handlers=handlers)
+    for _ in range(2):
+        # The second one is claimed when what the runner reads at its start has been read.
+        queue.wait_for("SUCCEEDED", queue.send(handler="ok"))
     queue.set_endpoint(receiver.url)
     task = queue.send()
-    queue.wait_for("SUCCEEDED", task, seconds=3)
+    # One that had been handed back as unknown would come again after a minute.
+    queue.wait_for("SUCCEEDED", task)
     assert queue.outcomes(task) == ["SUCCEEDED"]
 
 
@@ -160,7 +165,7 @@ def test_an_endpoint_goes_before_a_function_of_the_same_name(
         queue.wait_for("SUCCEEDED", queue.send())
         return bool(called)
 
-    wait_until(is_the_functions, 15)
+    wait_until(is_the_functions)
     assert len(receiver.requests) >= 1
 
 
@@ -177,7 +182,7 @@ def test_a_change_of_an_endpoint_is_noticed_within_seconds(
         queue.wait_for("SUCCEEDED", queue.send())
         return bool(after.requests)
 
-    wait_until(is_called, 15)
+    wait_until(is_called)
 
 
 def test_no_secret_reaches_a_log(
@@ -201,10 +206,3 @@ def test_no_secret_reaches_a_log(
     logged = str([vars(record) for record in caplog.records])
     assert "hunter2" not in logged
     assert "aHVudGVyMg" not in logged
-
-
-def _sessions(queue: Callbacks) -> int:
-    [(count,)] = queue.db.execute(
-        "select count(*) from pg_stat_activity where datname = current_database()"
-    )
-    return int(count)

@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 def test_the_key_stays_over_a_killed_runner_a_retry_and_a_redrive(
     queue: Callbacks, receive: Receive, database: str, tmp_path: Path
 ) -> None:
-    queue.alter(lease="1 second")
+    queue.alter(lease="2 seconds")
     receiver = receive(
         in_turn(
             lambda request, connection: receiver.hang(request, connection),
@@ -31,7 +31,7 @@ def test_the_key_stays_over_a_killed_runner_a_retry_and_a_redrive(
     with ExitStack() as stack:
         first = run()
         task = queue.send()
-        wait_until(lambda: receiver.requests, 15)
+        wait_until(lambda: receiver.requests)
         first.kill()
         run()
         queue.wait_for("DEAD", task)

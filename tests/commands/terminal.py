@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.waiting import LONGEST_SECONDS
+
 ROOT = Path(__file__).parents[2]
 
 # Variables that would decide instead of the terminal.
@@ -59,7 +61,7 @@ class Terminal:
             self.process.stdout.close()
         os.close(self._primary)
 
-    def expect(self, text: str, times: int = 1, seconds: float = 20) -> None:
+    def expect(self, text: str, times: int = 1, seconds: float = LONGEST_SECONDS) -> None:
         """Read until a text has appeared so many times."""
         deadline = time.monotonic() + seconds
         while self.output.count(text) < times:
@@ -74,7 +76,7 @@ class Terminal:
         """Press Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
 
-    def ended(self, seconds: float = 20) -> int:
+    def ended(self, seconds: float = LONGEST_SECONDS) -> int:
         """Read to the end; return the exit status."""
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):

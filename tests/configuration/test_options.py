@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from rdq_runner import cli
 from tests.configuration.command import ROOT, rdq_runner
-from tests.waiting import wait_until
+from tests.waiting import LONGEST_SECONDS, wait_until
 
 SECRET = "hunter2-s3cr3t"
 
@@ -245,10 +245,9 @@ def test_a_runner_runs_with_a_file_alone(
         try:
             db.execute("select rdq.submit('q', 'ok', 'x')")
             wait_until(
-                lambda: db.execute("select status from rdq.tasks").fetchall() == [("SUCCEEDED",)],
-                20,
+                lambda: db.execute("select status from rdq.tasks").fetchall() == [("SUCCEEDED",)]
             )
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(LONGEST_SECONDS)
     assert process.returncode == 0

@@ -125,7 +125,7 @@ def test_a_standby_and_its_slot_hold_snapshots_and_the_doctor_works_there(
         spend_xids(db, 2 * HELD_XIDS)
 
         [(pid,)] = db.execute("select pid from pg_stat_replication").fetchall()
-        wait_until(lambda: found(db).keys() == {f"session {pid}"}, 20)
+        wait_until(lambda: found(db).keys() == {f"session {pid}"})
         words = found(db)[f"session {pid}"]
         assert words.startswith("warning: a standby of walreceiver holds a snapshot that is ")
         assert "on that standby" in advice(db, f"session {pid}")
@@ -135,12 +135,12 @@ def test_a_standby_and_its_slot_hold_snapshots_and_the_doctor_works_there(
             admin.execute("alter system set primary_slot_name = 'its_slot'")
             admin.execute("select pg_reload_conf()")
         subject = "replication slot its_slot"
-        wait_until(lambda: found(db).keys() == {subject}, 20)
+        wait_until(lambda: found(db).keys() == {subject})
         assert found(db)[subject].startswith("warning: it is in use, and holds a snapshot that is ")
         assert "on its standby" in advice(db, subject)
 
         standby.stop("immediate")
         reader.close()
-        wait_until(lambda: "nobody uses it" in found(db)[subject], 20)
+        wait_until(lambda: "nobody uses it" in found(db)[subject])
         db.execute(advice(db, subject).encode())
         assert found(db) == {}

@@ -25,10 +25,10 @@ class Tasks:
         return cursor.execute(query.encode(), parameters).fetchall()
 
     def all(self) -> list[Any]:
-        """Return every task: its row in rdq.task and its status, in the order of creation."""
+        """Return every task: what was asked and its status, in the order of creation."""
         return self.rows(
-            "select t.*, s.status, s.dead_reason from rdq.task t"
-            " join rdq.tasks s on s.task_id = t.id order by t.id"
+            "select t.*, s.status, s.dead_reason from rdq.tasks s"
+            " cross join rdq._task(s.task_id) t order by t.id"
         )
 
     def one(self, task_id: UUID) -> Any:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -88,16 +87,21 @@ def test_a_runner_that_could_not_go_on_says_so_at_the_end_of_the_block(
 
 
 def test_an_asyncio_application_keeps_its_loop_free(
-    database: str, tasks: Tasks, handlers: Handlers, others: set[threading.Thread]
+    database: str, tasks: Tasks, others: set[threading.Thread]
 ) -> None:
-    longest = 0.0
+    beats = 0
+    handlers = Handlers()
+
+    @handlers.handler("charge")
+    def charge(task: Task) -> None:
+        before = beats
+        wait_until(lambda: beats > before + 1)
 
     async def beat() -> None:
-        nonlocal longest
+        nonlocal beats
         while True:
-            before = time.monotonic()
             await asyncio.sleep(0.01)
-            longest = max(longest, time.monotonic() - before)
+            beats += 1
 
     async def application() -> None:
         heart = asyncio.create_task(beat())
@@ -115,7 +119,6 @@ def test_an_asyncio_application_keeps_its_loop_free(
             await heart
 
     asyncio.run(application())
-    assert longest < 1
     wait_until(lambda: not rdq_threads(others))
 
 
@@ -171,7 +174,7 @@ def test_a_queue_runs_no_more_at_once_than_its_own_bound(
         leases = tasks.rows("select queue, count(*) from rdq.lease group by queue")
         assert {lease.queue: lease.count for lease in leases} == together.now
         together.go_on.set()
-        wait_until(succeeded(tasks, 27), 30)
+        wait_until(succeeded(tasks, 27))
     assert together.most["payments"] <= 3
     assert together.most["mails"] == 1
     assert together.total == 6

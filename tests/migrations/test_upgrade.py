@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,7 +91,10 @@ def test_the_lock_of_a_killed_yoyo_is_removed(
     assert execute(installed, "select count(*) from rdq_migrations.yoyo_lock") == [(0,)]
 
 
-def test_a_yoyo_that_still_runs_is_given_the_time_to_end(installed: str) -> None:
+def test_a_yoyo_that_still_runs_is_given_the_time_to_end(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate_module, "_YOYO_LOCK_SECONDS", 60.0)
     execute(installed, "insert into rdq_migrations.yoyo_lock values (1, now(), 4711)")
     lines: list[str] = []
     with ThreadPoolExecutor() as pool:
@@ -131,10 +133,9 @@ def test_an_upgrade_behind_a_long_read_fails_fast_and_changes_nothing(
     before = dump(installed)
     with psycopg.connect(installed) as reader:
         reader.execute(f"select from {some_view(installed)}".encode())
-        began = time.monotonic()
+        # The reader reads on, so that who waited for its end would wait for ever.
         with pytest.raises(MigrationError, match="another session"):
             migrate(installed, lock_timeout_seconds=0.2)
-        assert time.monotonic() - began < 5
         assert dump(installed) == before
     assert migrate(installed).steps == ("9999.new",)
 

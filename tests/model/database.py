@@ -16,6 +16,7 @@ TIMES = {
     "dead": ("dead_at",),
     "task": ("created_at", "give_up_at"),
     "attempt": ("started_at", "finished_at", "late_at"),
+    "low_water": ("due_from", "expires_from", "looked_at", "bottom_at"),
     "redrive_run": ("began_at", "finished_at", "next_due_at", "cursor_at"),
 }
 

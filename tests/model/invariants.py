@@ -27,6 +27,16 @@ told as (
 )
 select 'a task has several tickets', h.task_id from holding h where h.tickets > 1
 union all
+select 'a mark hides a ticket', d.task_id
+from rdq.due d
+cross join lateral rdq._low_water_marks(array[d.queue]) w
+where d.due_at < w.due_from
+union all
+select 'a mark hides a lease', l.task_id
+from rdq.lease l
+cross join lateral rdq._low_water_marks(array[l.queue]) w
+where l.expires_at < w.expires_from
+union all
 select 'a ticket has no task', h.task_id
 from holding h
 where not exists (select from rdq.task t where t.id = h.task_id)

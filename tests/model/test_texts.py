@@ -41,8 +41,11 @@ class Failure(NamedTuple):
 
 @pytest.fixture
 def queue(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """A session in a database that has the queue ``q``."""
-    db.execute("""select rdq.create_queue('q', '{"error_rules": [
+    """A session in a database that has the queue ``q``.
+
+    What failed in one example does not come again in a later one, however long all of them take.
+    """
+    db.execute("""select rdq.create_queue('q', '{"ladder": ["1 year"], "error_rules": [
         {"match": "*%_\\\\*", "class": "PERMANENT"}, {"match": "*", "class": "TRANSIENT"}]}')""")
     return db
 

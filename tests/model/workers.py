@@ -198,6 +198,8 @@ class Workers(World):
 
     def tick(self) -> None:
         [counts], now = self.database.timed("select * from rdq.tick()")
+        # Where the walks over tickets are short, as here, it leaves that out.
+        self.database.rows("select rdq._raise_low_water(%s, worth => '0')", list(QUEUES))
         seen = self.database.seen()
         reclaimed = self.check_reclaimed(QUEUES, 1000, now, seen)
         given_up = [t for t in self.model.with_status("PENDING", QUEUES) if past(t.give_up, now)]

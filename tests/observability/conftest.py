@@ -75,7 +75,7 @@ class Site:
             scrape.update(self.scrape())
             return scrape.value(name, **labels) == value
 
-        wait_until(has_it, 15)
+        wait_until(has_it)
         return scrape
 
 
@@ -84,7 +84,7 @@ class Watched:
 
     def __init__(self, process: RunnerProcess) -> None:
         self.process = process
-        self.site = Site(wait_until(self._port, 15) or 0)
+        self.site = Site(wait_until(self._port) or 0)
 
     def _port(self) -> int | None:
         assert self.process.process.poll() is None, self.process.output

@@ -28,9 +28,7 @@ def test_the_row_is_renewed_with_what_the_runner_does(queue: Queue, run: Run, ho
     run()
     wait_until(lambda: runners(queue))
     queue.submit("hold", **hold.payload)
-    wait_until(
-        lambda: queue.db.execute("select 1 from rdq.runners where in_flight = 1").fetchone(), 15
-    )
+    wait_until(lambda: queue.db.execute("select 1 from rdq.runners where in_flight = 1").fetchone())
 
 
 def test_a_killed_runner_leaves_a_row_that_tells_when_it_was_seen(queue: Queue, run: Run) -> None:

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 ENDINGS = (None, {"class": "TRANSIENT"}, None, {"class": "PERMANENT"}, None)
-PAGES_FOR_ANY_CALL = 200
+PAGES_FOR_ANY_CALL = 300
 """The catalogue, the queue, and entries of indexes that nobody has cleaned up yet."""
 PAGES_FOR_A_ROW = 40
 """Ten descents, of at most four pages each: a row moves in ten indexes and tables at most."""

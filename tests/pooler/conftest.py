@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tests.waiting import wait_until
+from tools.postgres import PORT_ATTEMPTS, free_ports
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
@@ -26,10 +26,22 @@ class Pooler:
 
     def __init__(self, dsn: str, mode: str, size: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rdq-pooler-", dir="/tmp"))
+        for port in free_ports(PORT_ATTEMPTS):
+            self._start(port, dsn, mode, size)
+            try:
+                wait_until(lambda: self._process.poll() is not None or self._answers())
+                # Somebody else may take a free port before it does.
+                assert self._process.poll() is None or "in use" in self.log, self.log
+            except BaseException:
+                self.stop()
+                raise
+            if self._process.poll() is None:
+                return
+        self.stop()
+        raise AssertionError("no port was free for long enough")
+
+    def _start(self, port: int, dsn: str, mode: str, size: int) -> None:
         target = conninfo_to_dict(dsn)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         self.dsn = make_conninfo(
             host="127.0.0.1", port=port, dbname=target["dbname"], user=target.get("user")
         )
@@ -61,11 +73,6 @@ class Pooler:
             self._process = subprocess.Popen(
                 [PROGRAM, file], stdout=log, stderr=log, cwd=self.folder, **user
             )
-        try:
-            wait_until(self._answers)
-        except BaseException:
-            self.stop()
-            raise
 
     @property
     def log(self) -> str:
@@ -96,7 +103,6 @@ class Pooler:
         shutil.rmtree(self.folder)
 
     def _answers(self) -> bool:
-        assert self._process.poll() is None, self.log
         try:
             psycopg.connect(self.dsn, connect_timeout=2).close()
         except psycopg.OperationalError:

@@ -56,7 +56,7 @@ def test_two_runners_complete_1000_tasks_over_two_connections(
     for runner in runners:
         runner.wait_for(DEAF)
     later = [submit(db, queue, "ok", "by polling") for _ in range(5)]
-    wait_until(lambda: statuses(db) == {"SUCCEEDED": TASKS + len(later)}, 20)
+    wait_until(lambda: statuses(db) == {"SUCCEEDED": TASKS + len(later)})
     attempts = db.execute(
         "select task_id, count(*), max(outcome) from rdq.attempt group by task_id"
     ).fetchall()
@@ -90,7 +90,7 @@ def test_a_failing_handler_leaves_no_broken_transaction(
     db.execute("""select rdq.alter_queue('q', '{"max_attempts": 2, "backoff_base": 0.01}')""")
     with Runner(pooler.dsn, queues=[queue], handlers=handlers, poll_interval=0.2):
         submit_many(db, queue, [{"handler": "fail", "payload": n} for n in range(20)])
-        wait_until(lambda: statuses(db) == {"DEAD": 20}, 20)
+        wait_until(lambda: statuses(db) == {"DEAD": 20})
         wait_until(lambda: open_transactions(db) == [])
 
 
@@ -102,10 +102,10 @@ def test_a_pooler_of_sessions_lets_a_runner_hear(
     handlers.handler("ok")(lambda task: None)
     with Runner(pooler.dsn, queues=[queue], handlers=handlers, poll_interval=3600):
         submit(db, queue, "ok", "first")
-        wait_until(lambda: statuses(db) == {"SUCCEEDED": 1}, 15)
+        wait_until(lambda: statuses(db) == {"SUCCEEDED": 1})
         wait_until(lambda: listening(db))
         submit(db, queue, "ok", "second")
-        wait_until(lambda: statuses(db) == {"SUCCEEDED": 2}, 4)
+        wait_until(lambda: statuses(db) == {"SUCCEEDED": 2})
 
 
 def listening(db: psycopg.Connection[Any]) -> bool:
@@ -159,7 +159,7 @@ def test_a_pooler_that_does_not_answer_is_given_up(
         wait_until(lambda: "database unavailable" in caplog.messages)
         submit(db, queue, "ok", "meanwhile")
         pooler.thaw()
-        wait_until(lambda: statuses(db).get("SUCCEEDED") == 2, 15)
+        wait_until(lambda: statuses(db).get("SUCCEEDED") == 2)
 
 
 def test_apply_works_through_the_pooler(

@@ -16,7 +16,7 @@ from rdq_runner import Runner, claims
 from rdq_runner.migrate import migrate
 from tests.runner.behaviours import handlers
 from tests.runner.processes import RunnerProcess
-from tests.waiting import wait_until
+from tests.waiting import LONGEST_SECONDS, wait_until
 from tools.postgres import Server, embedded_binaries, system_binaries
 
 SETTINGS = {"backoff_base": "10 milliseconds", "backoff_cap": "50 milliseconds", "jitter": 0}
@@ -76,7 +76,7 @@ class Queue:
         """Return the state of a task."""
         return str(self.task(task_id).status)
 
-    def wait_for(self, status: str, *task_ids: UUID, seconds: float = 15) -> None:
+    def wait_for(self, status: str, *task_ids: UUID, seconds: float = LONGEST_SECONDS) -> None:
         """Wait until the tasks have a status."""
         wait_until(lambda: {self.status(task_id) for task_id in task_ids} == {status}, seconds)
 
@@ -86,16 +86,14 @@ class Queue:
         assert row
         return int(row[0])
 
-    def wait_for_outcomes(self, outcome: str, *task_ids: UUID, seconds: float = 30) -> None:
+    def wait_for_outcomes(self, outcome: str, *task_ids: UUID) -> None:
         """Wait until each of the tasks has had an attempt, and the first had this outcome.
 
         The retry follows within milliseconds, so it may be seen here too.
         """
-        wait_until(
-            lambda: all(self.outcomes(task_id)[:1] == [outcome] for task_id in task_ids), seconds
-        )
+        wait_until(lambda: all(self.outcomes(task_id)[:1] == [outcome] for task_id in task_ids))
 
-    def wait_for_late_report(self, task_id: UUID, seconds: float = 10) -> None:
+    def wait_for_late_report(self, task_id: UUID, seconds: float = LONGEST_SECONDS) -> None:
         """Wait until a report came that was too late for the first attempt."""
         wait_until(lambda: self.history(task_id)[0].late_at, seconds)
 
@@ -132,7 +130,7 @@ class Hold(NamedTuple):
 
     def wait_until_begun(self) -> None:
         """Wait until a handler runs."""
-        wait_until(self.began.exists, 15)
+        wait_until(self.began.exists)
         self.began.unlink()
 
     def end(self) -> None:

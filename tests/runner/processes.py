@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
-from tests.waiting import wait_until
+from tests.waiting import LONGEST_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +48,7 @@ class RunnerProcess:
         """Send a signal."""
         self.process.send_signal(number)
 
-    def ended(self, seconds: float = 20) -> int:
+    def ended(self, seconds: float = LONGEST_SECONDS) -> int:
         """Wait for the end; return the exit code."""
         return self.process.wait(seconds)
 
@@ -62,6 +62,6 @@ class RunnerProcess:
         self.signal(signal.SIGKILL)
         self.ended()
 
-    def wait_for(self, event: str, seconds: float = 15) -> None:
+    def wait_for(self, event: str) -> None:
         """Wait until the event is in the log."""
-        wait_until(lambda: self.has_said(event), seconds)
+        wait_until(lambda: self.has_said(event))

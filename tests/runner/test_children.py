@@ -14,7 +14,7 @@ from tests.waiting import wait_until
 def test_a_mapping_of_errors_counts_in_a_child_too(queue: Queue, start: Start) -> None:
     start(handlers=handlers)
     task = queue.submit("new", do="value")
-    queue.wait_for("DEAD", task, seconds=30)
+    queue.wait_for("DEAD", task)
     assert queue.history(task)[0].error_class == "PERMANENT"
 
 
@@ -41,7 +41,7 @@ def test_a_child_that_hangs_is_ended_with_its_time(
     task = queue.submit("process-timed", do="pid and hang", file=str(file))
     queue.wait_for_outcomes("FAILED", task)
     assert queue.history(task)[0].error_type == "rdq_runner.TimedOut"
-    [pid] = pids(file)
+    [pid] = wait_until(lambda: pids(file))
     wait_until(lambda: not is_alive(pid))
 
 
@@ -51,7 +51,7 @@ def test_a_shutdown_ends_a_child_before_its_task_is_handed_back(
     runner = start(handlers=handlers)
     file = tmp_path / "pids"
     task = queue.submit("process", do="pid and hang", file=str(file))
-    [pid] = wait_until(lambda: pids(file), 30)
+    [pid] = wait_until(lambda: pids(file))
     runner.stop(grace=0)
     assert not is_alive(pid)
     assert queue.outcomes(task) == ["RELEASED"]
@@ -62,7 +62,7 @@ def test_no_child_outlives_a_runner_that_is_killed(queue: Queue, run: Run, tmp_p
     runner = run("--handlers", "tests.runner.ordeals")
     file = tmp_path / "pids"
     queue.submit("process", do="pid and hang", file=str(file))
-    [pid] = wait_until(lambda: pids(file), 30)
+    [pid] = wait_until(lambda: pids(file))
     runner.kill()
     wait_until(lambda: not is_alive(pid))
 
@@ -74,7 +74,7 @@ def test_children_are_kept_and_replaced_after_so_many_attempts(
     start(handlers=handlers, concurrency=1)
     file = tmp_path / "pids"
     tasks = [queue.submit("process", do="pid", file=str(file)) for _ in range(6)]
-    queue.wait_for("SUCCEEDED", *tasks, seconds=30)
+    queue.wait_for("SUCCEEDED", *tasks)
     first, second = dict.fromkeys(pids(file))
     assert pids(file) == [first] * 3 + [second] * 3
     wait_until(lambda: not is_alive(first))
@@ -86,12 +86,12 @@ def test_a_limit_of_memory_is_a_memory_error_of_that_handler(queue: Queue, start
     task = queue.submit("small", do="huge")
     queue.wait_for_outcomes("FAILED", task)
     assert queue.history(task)[0].error_type == "MemoryError"
-    queue.wait_for("SUCCEEDED", queue.submit("small", do="return"), seconds=30)
+    queue.wait_for("SUCCEEDED", queue.submit("small", do="return"))
 
 
 def test_when_a_child_ends_is_not_a_signals_decision(queue: Queue, start: Start) -> None:
     start(handlers=handlers)
-    queue.wait_for("SUCCEEDED", queue.submit("process", do="terminate"), seconds=30)
+    queue.wait_for("SUCCEEDED", queue.submit("process", do="terminate"))
 
 
 def test_a_child_that_can_no_longer_be_heard_has_died(queue: Queue, start: Start) -> None:
@@ -100,7 +100,7 @@ def test_a_child_that_can_no_longer_be_heard_has_died(queue: Queue, start: Start
     task = queue.submit("process", do="close")
     queue.wait_for_outcomes("FAILED", task)
     assert queue.history(task)[0].error_type == "rdq_runner.ChildDied"
-    queue.wait_for("SUCCEEDED", queue.submit("process", do="return"), seconds=30)
+    queue.wait_for("SUCCEEDED", queue.submit("process", do="return"))
 
 
 @pytest.mark.parametrize(

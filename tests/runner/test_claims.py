@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 ASLEEP = """
     select 1 from pg_stat_activity
     where application_name ~ '^rdq-runner' and datname = current_database()
-      and query ~ 'rdq.next_due_at' and state = 'idle'
+      and query ~ 'rdq.(next_due_at|callbacks)' and state = 'idle'
     """
 
 
@@ -20,6 +20,7 @@ def test_a_backlog_is_worked_off_by_the_slots_that_become_free(
     queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
     tasks = [queue.submit("ok") for _ in range(30)]
     start(concurrency=2, **only_notices)
     queue.wait_for("SUCCEEDED", *tasks)
@@ -29,6 +30,7 @@ def test_a_backlog_of_a_limited_handler_is_worked_off_though_slots_are_free(
     queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
     own = Handlers()
 
     @own.handler("narrow", concurrency=1)
@@ -47,21 +49,35 @@ def test_what_is_not_announced_is_found_while_there_is_work(
     hold: Hold,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(claims, "LEAST_PAUSE_SECONDS", 1.0)
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 1.0)
     start(**only_notices)
     wait_until(queue.listener)
     announced = queue.submit("hold", **hold.payload)
     hold.wait_until_begun()
     queue.alter(notify=False)
     other = queue.submit("ok")
-    queue.wait_for("SUCCEEDED", other, seconds=5)
+    queue.wait_for("SUCCEEDED", other)
     hold.end()
     queue.wait_for("SUCCEEDED", announced)
 
 
-def test_a_retry_is_made_in_time_though_nobody_announces_it(
-    queue: Queue, start: Start, only_notices: dict[str, float]
+def test_who_had_work_looks_again_and_again_before_it_falls_asleep(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 0.5)
+    queue.alter(notify=False)
+    first = queue.submit("ok")
+    start(**only_notices)
+    queue.wait_for("SUCCEEDED", first)
+    # Looks come half a second after, then one and a half, then three and a half.
+    time.sleep(1.8)
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+
+
+def test_a_retry_is_made_in_time_though_nobody_announces_it(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
     own, fail = Handlers(), threading.Event()
 
     @own.handler("fail-once")
@@ -75,12 +91,13 @@ def test_a_retry_is_made_in_time_though_nobody_announces_it(
     queue.wait_for("IN_FLIGHT", task)
     wait_until(lambda: queue.db.execute(ASLEEP).fetchone())
     fail.set()
-    queue.wait_for("SUCCEEDED", task, seconds=5)
+    queue.wait_for("SUCCEEDED", task)
 
 
 def test_a_task_that_is_handed_back_is_taken_up_again_though_nobody_announces_it(
-    queue: Queue, start: Start, only_notices: dict[str, float]
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
     own, give_back = Handlers(), threading.Event()
 
     @own.handler("return-once")
@@ -96,5 +113,5 @@ def test_a_task_that_is_handed_back_is_taken_up_again_though_nobody_announces_it
     wait_until(lambda: queue.db.execute(ASLEEP).fetchone())
     queue.alter(notify=False)
     give_back.set()
-    queue.wait_for("SUCCEEDED", task, seconds=5)
+    queue.wait_for("SUCCEEDED", task)
     assert queue.outcomes(task) == ["RELEASED", "SUCCEEDED"]

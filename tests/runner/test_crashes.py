@@ -49,7 +49,7 @@ class Site:
                 return False
             return True
 
-        wait_until(are_answered, 20)
+        wait_until(are_answered)
         return answers
 
     def submit(self, count: int) -> None:
@@ -110,7 +110,7 @@ def kill_a_runner(site: Site) -> None:
 
 
 def kill_a_child(site: Site) -> None:
-    os.kill(choice(wait_until(site.children, 20)), signal.SIGKILL)
+    os.kill(choice(wait_until(site.children)), signal.SIGKILL)
 
 
 def end_the_listeners(site: Site) -> None:
@@ -119,7 +119,7 @@ def end_the_listeners(site: Site) -> None:
 
 
 def kill_a_backend(site: Site) -> None:
-    pids = wait_until(lambda: site.backends("true"), 20)
+    pids = wait_until(lambda: site.backends("true"))
     # The server ends all others then, and recovers.
     os.kill(choice(pids), signal.SIGKILL)
 
@@ -154,7 +154,7 @@ def site(own_server: Server, tmp_path: Path) -> Iterator[Site]:
 def test_tasks_in_flow_survive_every_crash(site: Site) -> None:
     for crash in CRASHES * 2:
         site.submit(TASKS_A_CRASH)
-        wait_until(lambda: site.held() > 4, 20)
+        wait_until(lambda: site.held() > 4)
         crash(site)
     site.submit(TASKS_A_CRASH)
     with psycopg.connect(site.server.dsn(), autocommit=True) as db:

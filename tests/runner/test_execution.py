@@ -181,7 +181,7 @@ def test_a_handler_that_ends_the_runner_costs_an_attempt_and_no_effect(
 def test_a_handler_whose_lease_is_lost_is_told_and_leaves_nothing(
     queue: Queue, begin: Begin, kind: str
 ) -> None:
-    queue.alter(lease="1 second", ladder=["1 hour"])
+    queue.alter(lease="3 seconds", ladder=["1 hour"])
     begin()
     # By then a child has started, which takes a while on a busy machine.
     check_that_it_still_works(queue, kind)

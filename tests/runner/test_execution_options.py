@@ -11,6 +11,7 @@ from rdq_runner import Handlers, Runner, Task, coroutines, overdue
 from rdq_runner.overdue import TooManyOverdue
 from tests.runner.conftest import Hold, Queue, Run, Start
 from tests.runner.ordeals import handlers, registered, run
+from tests.waiting import LONGEST_SECONDS
 
 TIMED_OUT = "rdq_runner.TimedOut"
 
@@ -69,7 +70,7 @@ def test_a_handler_sees_that_its_time_is_over(queue: Queue, start: Start) -> Non
 
     start(handlers=registered(heed, timeout=0.2))
     queue.submit("act")
-    assert stopped.wait(15)
+    assert stopped.wait(LONGEST_SECONDS)
 
 
 def test_with_too_many_that_run_on_a_runner_ends_to_be_started_anew(
@@ -117,17 +118,22 @@ def test_a_queue_says_what_becomes_of_a_task_for_another_version(
 
 
 class Crowd:
-    """A handler that counts how many of it run at once."""
+    """A handler that counts how many of it run at once, and waits until so many have been."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
         self.now = self.most = 0
+        self.expected = expected
         self.lock = threading.Lock()
+        self.complete = threading.Event()
 
     def __call__(self, task: Task) -> None:
         """Take a little while."""
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
+            if self.now == self.expected:
+                self.complete.set()
+        self.complete.wait(10)
         time.sleep(0.05)
         with self.lock:
             self.now -= 1
@@ -138,7 +144,7 @@ def test_no_more_of_a_handler_run_than_it_allows_and_none_waits_with_a_lease(
     queue: Queue, start: Start, queues: list[str] | None
 ) -> None:
     queue.db.execute("select rdq.create_queue('r')")
-    few, many = Crowd(), Crowd()
+    few, many = Crowd(2), Crowd(3)
     own = Handlers()
     own.handler("few", concurrency=2)(few)
     own.handler("many")(many)
@@ -152,7 +158,7 @@ def test_no_more_of_a_handler_run_than_it_allows_and_none_waits_with_a_lease(
     start(handlers=own, queues=queues, concurrency=8)
     queue.wait_for("SUCCEEDED", *limited, *others)
     assert few.most == 2
-    assert many.most > 2
+    assert many.most >= 3
     released = sum(queue.outcomes(task).count("RELEASED") for task in limited)
     # Those of the first claim, which did not know the queue, and no more.
     assert released <= 6
@@ -163,7 +169,7 @@ def test_no_more_of_a_handler_run_than_it_allows_and_none_waits_with_a_lease(
 def test_a_blocked_event_loop_does_not_lose_its_leases(
     queue: Queue, start: Start, handler: str
 ) -> None:
-    queue.alter(lease="1 second")
+    queue.alter(lease="2 seconds")
     queue.db.execute("create table public.trace (task_id uuid, attempt_no integer)")
     start(handlers=handlers)
     task, neighbour = queue.submit(handler, do="sleep"), queue.submit("thread", do="return")
@@ -195,12 +201,16 @@ def test_async_handlers_begin_on_another_loop_when_one_is_blocked(
 def test_async_handlers_run_at_once_up_to_the_slots(queue: Queue, start: Start) -> None:
     now: set[object] = set()
     most = 0
+    complete = asyncio.Event()
 
     async def act(task: Task) -> None:
         nonlocal most
         now.add(task.id)
         most = max(most, len(now))
-        await asyncio.sleep(0.1)
+        if most == 5:
+            complete.set()
+        await asyncio.wait_for(complete.wait(), 10)
+        await asyncio.sleep(0.05)
         now.discard(task.id)
 
     tasks = [queue.submit("act") for _ in range(30)]
@@ -221,7 +231,7 @@ def test_an_async_handler_that_runs_at_shutdown_is_handed_back(queue: Queue, sta
 
     runner = start(handlers=registered(act))
     task = queue.submit("act")
-    assert began.wait(15)
+    assert began.wait(LONGEST_SECONDS)
     runner.stop(grace=0)
     assert queue.outcomes(task) == ["RELEASED"]
-    assert ended.wait(5)
+    assert ended.wait(LONGEST_SECONDS)

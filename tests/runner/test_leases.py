@@ -27,7 +27,7 @@ def test_no_handler_loses_its_lease_by_being_blocked_busy_or_long(queue: Queue, 
 
 
 def test_nothing_expires_while_it_waits_for_a_slot(queue: Queue, run: Run) -> None:
-    queue.alter(lease="1 second")
+    queue.alter(lease="2 seconds")
     tasks = [queue.submit("sleep", seconds=0.67) for _ in range(10)]
     run("--concurrency", "1")
     leased = 0
@@ -52,7 +52,7 @@ def test_a_task_for_later_is_not_held_meanwhile(queue: Queue, start: Start) -> N
 def test_a_task_of_a_killed_runner_is_taken_up_by_another(
     queue: Queue, run: Run, hold: Hold
 ) -> None:
-    queue.alter(lease="1 second")
+    queue.alter(lease="2 seconds")
     task = queue.submit("hold", **hold.payload)
     victim = run("--name", "victim")
     hold.wait_until_begun()
@@ -68,7 +68,7 @@ def test_a_task_of_a_killed_runner_is_taken_up_by_another(
 def test_after_a_redrive_a_killed_runner_leaves_one_more_attempt(
     queue: Queue, run: Run, hold: Hold
 ) -> None:
-    queue.alter(lease="1 second", max_attempts=1)
+    queue.alter(lease="2 seconds", max_attempts=1)
     task = queue.submit_text("hold", "{")
     first = run()
     queue.wait_for("DEAD", task)
@@ -126,7 +126,7 @@ def a_claim(number: int) -> Claim:
 
 
 def test_a_handler_is_told_that_its_lease_is_lost(queue: Queue, start: Start) -> None:
-    queue.alter(lease="1 second", ladder=["1 hour"])
+    queue.alter(lease="3 seconds", ladder=["1 hour"])
     start()
     task = queue.submit("heed")
     queue.wait_for("IN_FLIGHT", task)

@@ -77,7 +77,7 @@ def test_a_report_that_fails_is_repeated_while_the_lease_is_kept(
 def test_a_report_that_came_too_late_is_noted_on_the_attempt_that_vanished(
     queue: Queue, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue.alter(lease="1 second", ladder=["1 hour"])
+    queue.alter(lease="3 seconds", ladder=["1 hour"])
     queue.db.execute("alter function rdq.report rename to report_away")
     start()
     task = queue.submit("ok")

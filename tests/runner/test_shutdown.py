@@ -15,7 +15,7 @@ def test_a_shutdown_commits_what_finishes_and_hands_back_the_rest(
     finishing = queue.submit("finish")
     heeding = queue.submit("heed")
     deaf = queue.submit("hold", **hold.payload)
-    runner = run("--concurrency", "3", "--grace", "2")
+    runner = run("--concurrency", "3", "--grace", "5")
     queue.wait_for("IN_FLIGHT", finishing, heeding, deaf)
     # What is claimed and has not begun is handed back.
     wait_until(lambda: [e["event"] for e in runner.events].count("attempt begins") == 3)

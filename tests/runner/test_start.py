@@ -16,12 +16,13 @@ from rdq_runner.sessions import is_outage
 from tests.runner.behaviours import handlers
 from tests.runner.conftest import Hold, Queue, Run, Start
 from tests.runner.processes import ROOT
+from tests.waiting import LONGEST_SECONDS
 
 
 def rdq_runner(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     command = [sys.executable, "-m", "rdq_runner", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
 def test_a_queue_that_does_not_exist_ends_the_start(database: str, run: Run) -> None:
@@ -126,7 +127,7 @@ def test_a_runner_in_an_application_runs_until_it_is_stopped(database: str, queu
     thread.start()
     queue.wait_for("SUCCEEDED", queue.submit("ok"))
     runner.stop()
-    thread.join(10)
+    thread.join(LONGEST_SECONDS)
     assert not thread.is_alive()
 
 

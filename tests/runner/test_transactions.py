@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 def test_what_a_handler_did_is_rolled_back_when_its_lease_was_lost(
     queue: Queue, start: Start, hold: Hold
 ) -> None:
-    queue.alter(lease="1 second", ladder=["1 hour"])
+    queue.alter(lease="3 seconds", ladder=["1 hour"])
     queue.db.execute("create table public.trace (task_id uuid)")
 
     def act(task: Task, connection: psycopg.Connection[Any]) -> None:
