@@ -72,11 +72,10 @@ begin
   return (
     select min(d.due_at)
     from rdq._low_water_marks(chosen) w
-    cross join lateral (select q.paused_at from rdq.queue q where q.queue = w.queue limit 1) q
     cross join lateral (
       select due.due_at from rdq.due where due.queue = w.queue and due.due_at >= w.due_from order by due.due_at limit 1
     ) d
-    where q.paused_at is null
+    where w.paused_at is null
   );
 end
 $$;
@@ -99,7 +98,8 @@ begin
     perform rdq._refuse('RD002', 'queues is empty', 'Name at least one queue, or give null for all.');
   end if;
   chosen := array(select q.queue from rdq.queue q where q.queue = any (queues) and rdq._permitted(q.queue, patterns));
-  if not chosen @> queues then
+  -- Or a name was given twice.
+  if cardinality(chosen) < cardinality(queues) then
     perform rdq._queue(n.queue), rdq._require(capability, n.queue) from unnest(queues) n (queue);
   end if;
   return chosen;
@@ -128,7 +128,7 @@ begin
   select array_agg(w.queue), array_agg(w.due_from)
   into open_queues, due_froms
   from rdq._low_water_marks(queues) w
-  where (select q.paused_at from rdq.queue q where q.queue = w.queue) is null;
+  where w.paused_at is null;
   if open_queues is null then
     return taken;
   end if;

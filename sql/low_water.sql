@@ -10,29 +10,24 @@
 -- is all that could betray it: so a mark counts for a minute, and each minute one look starts from the bottom.
 
 create or replace function rdq._low_water_marks(queues text[])
-returns table (queue text, due_from timestamptz, expires_from timestamptz)
+returns table (queue text, paused_at timestamptz, due_from timestamptz, expires_from timestamptz)
 language sql stable
--- Inlined into its callers, which read one of the two; a join, which a mark of one queue can flip, is no quicker.
+-- Inlined into its callers.
 as $$
-  select
-    q.queue,
-    coalesce((
-      select w.due_from
-      from rdq.low_water w
-      where w.queue = q.queue
-        and w.looked_at between clock_timestamp() - interval '1 minute' and clock_timestamp()
-    ), '-infinity'),
-    coalesce((
-      select w.expires_from
-      from rdq.low_water w
-      where w.queue = q.queue
-        and w.looked_at between clock_timestamp() - interval '1 minute' and clock_timestamp()
-    ), '-infinity')
-  from unnest(queues) q (queue)
+  select q.queue, q.paused_at, coalesce(w.due_from, '-infinity'), coalesce(w.expires_from, '-infinity')
+  from rdq.queue q
+  left join lateral (
+    select w.due_from, w.expires_from
+    from rdq.low_water w
+    where w.queue = q.queue
+      and w.looked_at between clock_timestamp() - interval '1 minute' and clock_timestamp()
+    limit 1
+  ) w on true
+  where q.queue = any (queues)
 $$;
 
 comment on function rdq._low_water_marks(text[]) is
-'For each of the queues from which time on there may be tickets, and leases: -infinity where no look says more.';
+'For each of the queues whether it is paused, and from which time on there may be tickets, and leases: -infinity where no look says more.';
 
 create or replace function rdq._raise_low_water(queues text[], worth interval default '1 millisecond') returns void
 language plpgsql

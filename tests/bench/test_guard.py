@@ -59,8 +59,8 @@ def test_a_task_writes_little_from_its_submit_to_its_success(
         )
         rest.append(claim + report)
     # The median: a checkpoint makes a batch dearer, where pages are logged whole.
-    assert statistics.median(submits) / BATCH < 850
-    assert statistics.median(rest) / BATCH < 950
+    assert statistics.median(submits) / BATCH < 700
+    assert statistics.median(rest) / BATCH < 830
 
 
 def test_the_calls_of_a_batch_do_not_grow_with_each_task(
