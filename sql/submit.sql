@@ -64,7 +64,7 @@ end
 $$;
 
 comment on function rdq.submit(text, text, bytea, jsonb, timestamptz, timestamptz, integer, text, text, jsonb, uuid, text) is
-'Submits one task and returns its id. run_at is the earliest start; give_up_at the deadline (default: the queue''s give_up_after); error the failure that brought the work here: {"type", "message", "stack", "class", "at", "detail", "retry_after"}, which becomes attempt 1 and spends nothing. Delivery is at least once: handlers must be idempotent. Errors: RD001, RD002, RD005, RD006, RD007.';
+'Submits one task and returns its id. run_at is the earliest start, one that is over means now; give_up_at the deadline (default: the queue''s give_up_after); error the failure that brought the work here: {"type", "message", "stack", "class", "at", "detail", "retry_after"}, which becomes attempt 1 and spends nothing. Delivery is at least once: handlers must be idempotent. Errors: RD001, RD002, RD005, RD006, RD007.';
 
 create or replace function rdq.submit(
   queue text,
