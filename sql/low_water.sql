@@ -48,6 +48,10 @@ declare
   oldest_due timestamptz;
   oldest_lease timestamptz;
 begin
+  -- One looks at a time, and nobody waits for one that hangs. The other class of rdq's locks is that of queues.
+  if not pg_try_advisory_xact_lock(rdq._queue_lock_class() + 1, 0) then
+    return;
+  end if;
   foreach name in array queues loop
     select w.* into mark
     from rdq.low_water w
@@ -79,7 +83,6 @@ begin
     end if;
     mark.due_from := least(oldest_due, coalesce(settled_at, mark.due_from));
     mark.expires_from := least(oldest_lease, coalesce(settled_at, mark.expires_from));
-    -- Marks of two that look at once are each right by themselves.
     insert into rdq.low_water values (name, mark.due_from, mark.expires_from, moment, mark.bottom_at, running)
     on conflict on constraint low_water_pkey do update
     set due_from = excluded.due_from,

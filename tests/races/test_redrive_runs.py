@@ -406,6 +406,7 @@ def an_hour_passes(session: Session) -> None:
     for table, columns in {
         "redrive_run": ("began_at", "next_due_at", "cursor_at"),
         "due": ("due_at",),
+        "low_water": ("due_from", "expires_from", "looked_at", "bottom_at"),
         "dead": ("dead_at",),
     }.items():
         moves = ", ".join(f"{column} = {column} - interval '1 hour'" for column in columns)
