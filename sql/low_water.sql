@@ -3,7 +3,7 @@
 -- that was claimed since. The mark spares it those, and hides nothing:
 --
 --   A ticket is written by a transaction that has its number already, and is due no more than a second before
---   that (_schedule() sees to it); a lease ends after it. So once all transactions that ran at some moment have
+--   that (_not_past() sees to it); a lease ends after it. So once all transactions that ran at some moment have
 --   ended, nothing that is older than that moment less a second can appear any more.
 --
 -- tick() looks. Where walking takes no time there is nothing to spare, and no mark. A clock that was set back

@@ -51,7 +51,7 @@ begin
       nullif(task.headers, '{}'), task.max_attempts, task.give_up_at, task.dedupe_key, task.created_at
     );
     insert into rdq.due (task_id, queue, due_at, life, give_up_at)
-    values (task.id, task.queue, greatest(run_at, moment, clock_timestamp() - interval '1 second'), 0, task.give_up_at);
+    values (task.id, task.queue, rdq._not_past(greatest(run_at, moment)), 0, task.give_up_at);
     if settings.notify and coalesce(run_at <= moment + interval '1 minute', true)
       and not rdq._is_busy(queue, moment, transaction_timestamp())
     then
@@ -441,7 +441,7 @@ begin
     t.max_attempts, t.give_up_at, t.dedupe_key, t.created_at
   from unnest(tasks) t;
   insert into rdq.due (task_id, queue, due_at, life, give_up_at)
-  select t.id, t.queue, greatest(t.run_at, t.created_at, clock_timestamp() - interval '1 second'), 0, t.give_up_at
+  select t.id, t.queue, rdq._not_past(greatest(t.run_at, t.created_at)), 0, t.give_up_at
   from unnest(run_ats, tasks) as t (run_at);
   if notify
     and exists (select from unnest(run_ats) r (at) where r.at is null or r.at <= moment + interval '1 minute')

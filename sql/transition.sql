@@ -230,9 +230,8 @@ language plpgsql
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-  -- Nobody writes a ticket into the past: low_water.sql says why. Whoever calls has written something before.
   insert into rdq.due (task_id, queue, due_at, life, give_up_at)
-  select t.task_id, t.queue, greatest(t.due_at, clock_timestamp() - interval '1 second'), t.life, t.give_up_at
+  select t.task_id, t.queue, rdq._not_past(t.due_at), t.life, t.give_up_at
   from unnest(tickets) t;
   -- One small notice a queue and transaction (PostgreSQL folds equal ones), if any of it is due so soon that
   -- a runner may be asleep until later.
@@ -245,6 +244,14 @@ $$;
 
 comment on function rdq._schedule(rdq.due[], interval) is
 'Writes tickets into rdq.due, and wakes listening runners (NOTIFY rdq_due with the name of the queue) unless they are busy.';
+
+create or replace function rdq._not_past(due_at timestamptz) returns timestamptz
+language sql volatile
+-- An expression, so that it is inlined. The clock is read after the transaction has its number.
+return greatest(due_at, clock_timestamp() - interval '1 second');
+
+comment on function rdq._not_past(timestamptz) is
+'When a ticket that is written now is due: never more than a second ago, which the low water relies on. Whoever writes into rdq.due asks it, after having written something else.';
 
 create or replace function rdq._is_busy(queue text, moment timestamptz, began_at timestamptz) returns boolean
 language plpgsql

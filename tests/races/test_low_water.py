@@ -1,14 +1,17 @@
 """What is written while others look from where claims may start: nothing is passed over."""
 
 import time
+from datetime import timedelta
 
 import pytest
+from psycopg import Rollback
 
 from tests.races.sessions import Session
 from tests.waiting import wait_until
 
 # Looks see nothing of the last second.
 UNSEEN_SECONDS = 1.1
+SECOND = timedelta(seconds=1)
 LOOK = "select rdq._raise_low_water('{q}', worth => %s)"
 MARK = "select {} from rdq.low_water where queue = 'q'"
 
@@ -78,13 +81,36 @@ def test_a_lease_is_found_however_late_it_is_committed(first: Session, second: S
     assert second.reclaim() == [(task, "PENDING")]
 
 
-def test_a_start_in_the_past_is_now(first: Session) -> None:
+@pytest.mark.parametrize(
+    "submit",
+    [
+        "rdq.submit('q', 'h', 'x'::text, run_at => now() - interval '1 day')",
+        "rdq.submit('q', 'h', 'x'::text, run_at => now() - interval '1 day', dedupe_key => 'k')",
+        """rdq.submit_many('q', '[{"handler": "h", "payload": "x", "run_at": "2020-01-01Z"}]')""",
+    ],
+    ids=["one", "one with a key", "many"],
+)
+def test_a_start_in_the_past_is_now(first: Session, submit: str) -> None:
     look_again_and_again(first)
-    query = "select rdq.submit('q', 'h', 'x'::text, run_at => now() - interval '1 day')"
-    task = first.value(query)
+    task = first.value(f"select {submit}")
     assert first.value("select due_at > now() - interval '1 hour' from rdq.due")
     assert first.value("select rdq.next_due_at('{q}') = due_at from rdq.due")
     assert first.claim_one().task_id == task
+
+
+def test_a_submit_that_waited_for_its_key_is_due_when_it_is_written(
+    first: Session, second: Session
+) -> None:
+    with first.transaction():
+        first.submit("key")
+        waiting = second.start(second.submit, "key")
+        waiting.wait_until_blocked_by(first)
+        time.sleep(2 * UNSEEN_SECONDS)
+        end = first.value("select clock_timestamp()")
+        raise Rollback
+    task = waiting.result()
+    assert second.value("select due_at from rdq.due where task_id = %s", task) > end - SECOND
+    assert second.claim_one().task_id == task
 
 
 @pytest.mark.parametrize("when", ["looked_at + interval '1 hour'", "looked_at - interval '61 s'"])
