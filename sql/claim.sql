@@ -29,29 +29,86 @@ create or replace function rdq.claim(
 )
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-  chosen constant text[] := rdq._chosen_queues(queues);
+  asked_at constant timestamptz := clock_timestamp();
+  patterns constant text[] := rdq._queue_patterns('worker');
+  chosen constant text[] := case when cardinality(queues) > 0 then queues else rdq._chosen_queues(queues) end;
+  known bigint;
+  open_queues text[];
+  due_froms timestamptz[];
+  overdue boolean;
   tickets rdq.due[];
+  moment timestamptz;
   leased bigint;
   looked_at bigint := 0;
 begin
-  if clock_timestamp() > not_after then
-    perform rdq._refuse('RD009',
-      format('it is %s, and the claim was not to be answered after %s', clock_timestamp(), not_after),
-      'Nothing was claimed. It waited on its way, or the clock by which not_after was chosen is not that of the database.');
+  -- Of a claim of one task, more than half is PostgreSQL making plans and expressions ready, so it has few of them.
+  -- A check that is "performed" takes 4 us, as a condition 1.
+  if (rdq._is_worker(runner, code_version) and rdq._is_count(max_tasks) and rdq._is_lease(lease)) is not true
+    or asked_at > not_after
+  then
+    perform rdq._check_claim(runner, max_tasks, lease, code_version, not_after);
   end if;
-  perform rdq._check_worker(runner, code_version);
-  perform rdq._check_count('max_tasks', max_tasks);
-  perform rdq._check_lease(lease);
-  perform rdq._reclaim(least(max_tasks, 100), chosen);
+  select
+    count(*),
+    array_agg(w.queue) filter (where w.paused_at is null), array_agg(w.due_from) filter (where w.paused_at is null),
+    bool_or(exists (
+      select from rdq.lease l where l.queue = w.queue and l.expires_at between w.expires_from and asked_at
+    ))
+  into known, open_queues, due_froms, overdue
+  from rdq._low_water_marks(chosen) w
+  where rdq._permitted(w.queue, patterns);
+  if known < cardinality(chosen) then
+    -- Refuses, unless a name was given twice.
+    perform rdq._chosen_queues(queues);
+  end if;
+  if overdue then
+    perform rdq._reclaim(least(max_tasks, 100), chosen);
+  end if;
   -- A batch of which none can run is buried; an empty answer would say that nothing is due.
-  loop
-    tickets := rdq._take_due(chosen, max_tasks);
-    return query select c.* from rdq._lease_out(tickets, runner, lease, code_version) c;
+  while open_queues is not null loop
+    tickets := rdq._take_due(open_queues, due_froms, max_tasks);
+    exit when tickets = '{}';
+    moment := clock_timestamp();
+    return query
+    with judged as materialized (
+      select
+        d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload,
+        rdq._content_type(t.content_type) as content_type, coalesce(t.headers, '{}') as headers, h.next_no, s.spent,
+        d.life, moment + coalesce(claim.lease, q.lease) as expires_at, d.give_up_at, t.created_at, d.due_at
+      from unnest(tickets) d
+      cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
+      cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q
+      cross join lateral rdq._tally(d.task_id, d.life) h
+      cross join lateral (select rdq._spent(h.runs, h.releases, q.max_releases) as spent) s
+      where s.spent < coalesce(t.max_attempts, q.max_attempts)
+        and (d.give_up_at is null or d.give_up_at > moment)
+    ),
+    written as (
+      insert into rdq.lease (
+        task_id, claim_token, queue, life, give_up_at, runner, code_version, claimed_at, expires_at
+      )
+      select
+        j.task_id, j.claim_token, j.queue, j.life, j.give_up_at, claim.runner, claim.code_version, moment,
+        j.expires_at
+      from judged j
+    )
+    select
+      j.task_id, j.claim_token, j.queue, j.handler, j.handler_version, j.payload, j.content_type, j.headers, j.next_no,
+      j.spent::integer + 1, j.life, moment, j.expires_at, j.give_up_at, j.created_at, j.due_at
+    from judged j;
     get diagnostics leased = row_count;
+    if leased < cardinality(tickets) then
+      perform rdq._bury_unfit(tickets, moment);
+    end if;
     looked_at := looked_at + cardinality(tickets);
-    exit when leased > 0 or tickets = '{}' or looked_at >= 1000;
+    exit when leased > 0 or looked_at >= 1000;
   end loop;
 end
 $$;
@@ -108,35 +165,21 @@ $$;
 
 comment on function rdq._chosen_queues(text[], text) is 'The queues that a caller names, or all in which it has the capability; refuses unknown (RD001) and forbidden (RD007) ones.';
 
-create or replace function rdq._take_due(queues text[], max_tasks integer) returns rdq.due[]
+create or replace function rdq._take_due(queues text[], due_froms timestamptz[], max_tasks integer) returns rdq.due[]
 language plpgsql
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+-- With the settings of claim(), which keep the plan from flipping.
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  open_queues text[];
-  due_froms timestamptz[];
+  count constant integer := cardinality(queues);
+  share integer := (max_tasks + count - 1) / count;
+  wanted integer := max_tasks;
   taken rdq.due[] := '{}';
   batch rdq.due[];
-  wanted integer;
-  share integer;
 begin
-  select array_agg(w.queue), array_agg(w.due_from)
-  into open_queues, due_froms
-  from rdq._low_water_marks(queues) w
-  where w.paused_at is null;
-  if open_queues is null then
-    return taken;
-  end if;
   -- An even share for each queue, then what is left to any that has more; in random order, so that a
   -- claim of one task serves the queues in turn too.
-  foreach share in array array[ceil(max_tasks::numeric / cardinality(open_queues))::integer, max_tasks] loop
-    wanted := max_tasks - cardinality(taken);
-    exit when wanted = 0;
+  loop
     -- Walks due_by_time from the low water, a queue at a time, and reads no ticket that it does not take.
     -- Sorting is off, because any other index would have to. The array is evaluated once, whatever the planner
     -- believes; as a join, an update … where id in (select … limit n) may run the limit again for each row and
@@ -145,7 +188,7 @@ begin
       delete from rdq.due d
       where d.ctid = any (array(
         select p.ticket
-        from (select w.* from unnest(open_queues, due_froms) w (queue, due_from) order by random()) w
+        from (select w.* from unnest(queues, due_froms) w (queue, due_from) order by random()) w
         cross join lateral (
           select due.ctid as ticket
           from rdq.due
@@ -161,99 +204,78 @@ begin
     select array_agg(p::rdq.due) into batch from picked p;
     exit when batch is null;
     taken := taken || batch;
-    exit when cardinality(open_queues) = 1;
+    wanted := wanted - cardinality(batch);
+    exit when wanted = 0 or share = max_tasks;
+    share := max_tasks;
   end loop;
   return taken;
 end
 $$;
 
-comment on function rdq._take_due(text[], integer) is 'Deletes and returns at most max_tasks due tickets of the queues that are not paused.';
+comment on function rdq._take_due(text[], timestamptz[], integer) is 'Deletes and returns at most max_tasks due tickets of the queues, none due before its queue''s due_from.';
 
-create or replace function rdq._lease_out(tickets rdq.due[], runner text, lease interval, code_version text)
-returns table (
-  task_id uuid,
-  claim_token uuid,
-  queue text,
-  handler text,
-  handler_version text,
-  payload bytea,
-  content_type text,
-  headers jsonb,
-  attempt_no integer,
-  attempt_count integer,
-  redrive_count integer,
-  claimed_at timestamptz,
-  lease_expires_at timestamptz,
-  give_up_at timestamptz,
-  created_at timestamptz,
-  due_at timestamptz
-)
+create or replace function rdq._bury_unfit(tickets rdq.due[], moment timestamptz) returns void
 language plpgsql
 set enable_seqscan = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
-declare
-  moment constant timestamptz := clock_timestamp();
-  leased bigint;
 begin
-  return query
-  with judged as materialized (
-    select
-      d.task_id, gen_random_uuid() as claim_token, d.queue, t.handler, t.handler_version, t.payload,
-      rdq._content_type(t.content_type) as content_type, coalesce(t.headers, '{}') as headers, h.next_no, s.spent,
-      d.life, moment + coalesce(_lease_out.lease, q.lease) as expires_at, d.give_up_at, t.created_at, d.due_at
-    from unnest(tickets) d
-    cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
-    cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q
-    cross join lateral rdq._tally(d.task_id, d.life) h
-    cross join lateral (select rdq._spent(h.runs, h.releases, q.max_releases) as spent) s
-    where s.spent < coalesce(t.max_attempts, q.max_attempts)
-      and (d.give_up_at is null or d.give_up_at > moment)
-  ),
-  written as (
-    insert into rdq.lease (
-      task_id, claim_token, queue, life, give_up_at, runner, code_version, claimed_at, expires_at
+  perform rdq._bury(array(
+    select rdq._death(
+      d.task_id, d.queue, d.life, case when d.give_up_at <= moment then 'DEADLINE' else 'EXHAUSTED' end
     )
-    select
-      j.task_id, j.claim_token, j.queue, j.life, j.give_up_at, _lease_out.runner, _lease_out.code_version, moment,
-      j.expires_at
-    from judged j
-  )
-  select
-    j.task_id, j.claim_token, j.queue, j.handler, j.handler_version, j.payload, j.content_type, j.headers, j.next_no,
-    j.spent::integer + 1, j.life, moment, j.expires_at, j.give_up_at, j.created_at, j.due_at
-  from judged j;
-  get diagnostics leased = row_count;
-  if leased < cardinality(tickets) then
-    perform rdq._bury(array(
-      select rdq._death(
-        d.task_id, d.queue, d.life, case when d.give_up_at <= moment then 'DEADLINE' else 'EXHAUSTED' end
-      )
-      from unnest(tickets) d
-      where (select l.task_id from rdq.lease l where l.task_id = d.task_id) is null
-    ));
-  end if;
+    from unnest(tickets) d
+    where (select l.task_id from rdq.lease l where l.task_id = d.task_id) is null
+  ));
 end
 $$;
 
-comment on function rdq._lease_out(rdq.due[], text, interval, text) is
-'Writes leases for tickets that were taken and returns what a worker needs; buries those past their deadline, or past a budget that was lowered meanwhile.';
+comment on function rdq._bury_unfit(rdq.due[], timestamptz) is
+'Buries those of a claim''s tickets that got no lease: past their deadline, or past a budget that was lowered meanwhile.';
+
+create or replace function rdq._check_claim(
+  runner text,
+  max_tasks integer,
+  lease interval,
+  code_version text,
+  not_after timestamptz
+) returns void
+language plpgsql
+as $$
+begin
+  if clock_timestamp() > not_after then
+    perform rdq._refuse('RD009',
+      format('it is %s, and the claim was not to be answered after %s', clock_timestamp(), not_after),
+      'Nothing was claimed. It waited on its way, or the clock by which not_after was chosen is not that of the database.');
+  end if;
+  perform rdq._check_worker(runner, code_version);
+  perform rdq._check_count('max_tasks', max_tasks);
+  perform rdq._check_lease(lease);
+end
+$$;
+
+comment on function rdq._check_claim(text, integer, interval, text, timestamptz) is 'Refuses (RD002, RD009) what claim() does not do.';
 
 create or replace function rdq._check_worker(runner text, code_version text) returns void
 language plpgsql immutable
 as $$
 begin
-  if runner is null or length(runner) not between 1 and 240 then
-    perform rdq._refuse('RD002',
-      format('runner is %s', coalesce(length(runner) || ' characters long', 'null')),
-      'Give the worker a name of 1 to 240 characters; it is shown in the history.');
-  end if;
   if length(code_version) > 240 then
     perform rdq._refuse('RD002',
       'code_version is longer than 240 characters', 'Give a short version, such as a release or a commit.');
+  end if;
+  if rdq._is_worker(runner, code_version) is not true then
+    perform rdq._refuse('RD002',
+      format('runner is %s', coalesce(length(runner) || ' characters long', 'null')),
+      'Give the worker a name of 1 to 240 characters; it is shown in the history.');
   end if;
 end
 $$;
 
 comment on function rdq._check_worker(text, text) is 'Refuses (RD002) what a worker says of itself when it cannot be recorded.';
+
+create or replace function rdq._is_worker(runner text, code_version text) returns boolean
+language sql immutable
+return length(runner) between 1 and 240 and length(coalesce(code_version, '')) <= 240;
+
+comment on function rdq._is_worker(text, text) is 'Whether what a worker says of itself can be recorded; null for no.';

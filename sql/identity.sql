@@ -116,13 +116,19 @@ create or replace function rdq._check_count(argument text, count integer) return
 language plpgsql immutable
 as $$
 begin
-  if count is null or count not between 1 and 10000 then
+  if rdq._is_count(count) is not true then
     perform rdq._refuse('RD002', format('%s is %s', argument, coalesce(count::text, 'null')), 'Give 1 to 10000.');
   end if;
 end
 $$;
 
 comment on function rdq._check_count(text, integer) is 'Refuses (RD002) a number of rows or tasks that one call does not take.';
+
+create or replace function rdq._is_count(count integer) returns boolean
+language sql immutable
+return count between 1 and 10000;
+
+comment on function rdq._is_count(integer) is 'Whether one call takes so many rows or tasks; null for null.';
 
 create or replace function rdq._check_name(argument text, name text) returns void
 language plpgsql immutable

@@ -138,34 +138,23 @@ return 7496817;
 comment on function rdq._queue_lock_class() is
 'The class of rdq''s advisory locks (its name in ASCII). A submit holds (this, hash of the queue) shared, rdq.drop_queue takes it alone.';
 
-create or replace function rdq._hold_queue(
-  queue text,
-  out give_up_after interval,
-  out max_payload_bytes integer,
-  out notify boolean
-)
+create or replace function rdq._hold_queue(queue text) returns boolean
 language plpgsql
 as $$
 begin
   -- In memory, without a write: a row lock on the queue would be the one place that every submit meets.
-  perform pg_advisory_xact_lock_shared(rdq._queue_lock_class(), hashtext(queue));
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if pg_advisory_xact_lock_shared(rdq._queue_lock_class(), hashtext(queue)) is not null
+    and current_setting('transaction_isolation') <> 'read committed'
+  then
     -- An old snapshot may show a queue that is gone; locking the row fails then.
     perform from rdq.queue q where q.queue = _hold_queue.queue for key share;
   end if;
-  -- The whole row would take 10 us more, of the 100 of a submit.
-  select q.give_up_after, q.max_payload_bytes, q.notify
-  into give_up_after, max_payload_bytes, notify
-  from rdq.queue q
-  where q.queue = _hold_queue.queue;
-  if not found then
-    perform rdq._queue(queue);
-  end if;
+  return true;
 end
 $$;
 
 comment on function rdq._hold_queue(text) is
-'The settings that a submit reads, of a queue that is not dropped before this transaction ends; refuses (RD001) one that does not exist.';
+'Returns when the queue, if there is one, cannot be dropped before this transaction ends. What is read of it is read afterwards.';
 
 create or replace function rdq._configure(queue text, settings jsonb, action text) returns void
 language plpgsql

@@ -383,7 +383,7 @@ create or replace function rdq._check_lease(lease interval) returns void
 language plpgsql immutable
 as $$
 begin
-  if extract(epoch from lease) not between 0.1 and 2592000 then
+  if not rdq._is_lease(lease) then
     perform rdq._refuse('RD002',
       format('lease is %s', lease), 'Give 100 milliseconds to 30 days, or null for the queue''s setting.');
   end if;
@@ -391,6 +391,12 @@ end
 $$;
 
 comment on function rdq._check_lease(interval) is 'Refuses (RD002) a lease out of bounds.';
+
+create or replace function rdq._is_lease(lease interval) returns boolean
+language sql immutable
+return lease is null or extract(epoch from lease) between 0.1 and 2592000;
+
+comment on function rdq._is_lease(interval) is 'Whether a lease may be so long; null is the queue''s setting.';
 
 create or replace function rdq._note_late(task_ids uuid[], claim_tokens uuid[], outcomes text[]) returns void
 language plpgsql

@@ -227,8 +227,11 @@ comment on function rdq._drop_stacks(uuid[], integer[]) is 'Forgets the stacks o
 
 create or replace function rdq._schedule(tickets rdq.due[], ahead interval default '1 minute') returns void
 language plpgsql
+set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
+declare
+  moment constant timestamptz := clock_timestamp();
 begin
   insert into rdq.due (task_id, queue, due_at, life, give_up_at)
   select t.task_id, t.queue, rdq._not_past(t.due_at), t.life, t.give_up_at
@@ -236,9 +239,10 @@ begin
   -- One small notice a queue and transaction (PostgreSQL folds equal ones), if any of it is due so soon that
   -- a runner may be asleep until later.
   perform pg_notify('rdq_due', d.queue)
-  from (select distinct t.queue from unnest(tickets) t where t.due_at <= clock_timestamp() + ahead) d
+  from (select distinct t.queue from unnest(tickets) t where t.due_at <= moment + ahead) d
   cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q
-  where not rdq._is_busy(d.queue, clock_timestamp(), transaction_timestamp());
+  cross join lateral rdq._is_busy(d.queue, moment, transaction_timestamp()) b (busy)
+  where not b.busy;
 end
 $$;
 
@@ -253,11 +257,10 @@ return greatest(due_at, clock_timestamp() - interval '1 second');
 comment on function rdq._not_past(timestamptz) is
 'When a ticket that is written now is due: never more than a second ago, which the low water relies on. Whoever writes into rdq.due asks it, after having written something else.';
 
-create or replace function rdq._is_busy(queue text, moment timestamptz, began_at timestamptz) returns boolean
-language plpgsql
-set enable_seqscan = off
+create or replace function rdq._is_busy(queue text, moment timestamptz, began_at timestamptz) returns setof boolean
+language sql stable
+-- Inlined into its callers, who keep the planner from reading all of rdq.due.
 as $$
-begin
   -- Commits with a notice go one after the other through the whole server, each until it is on disk. So a
   -- queue is not announced while tasks still wait in it that became due 20 to 50 ms ago: of those the runners
   -- were told, and whoever has work looks again by himself. What is
@@ -268,24 +271,19 @@ begin
   -- A transaction that is 20 ms old announces all that it schedules. What an earlier call in it has left, to
   -- be rolled back perhaps, would count otherwise: due at the moment of that call, or later, it is never in
   -- the window of a younger one.
-  if moment - began_at >= interval '20 ms' then
-    return false;
-  end if;
+  --
   -- One probe of due_by_time between two bounds, so of what was taken it walks 30 ms at most.
-  return exists (
+  select moment - began_at < interval '20 ms' and exists (
     select
     from rdq.due d
     where d.queue = _is_busy.queue
       and d.due_at >= greatest(moment - interval '50 ms', date_bin('500 ms', moment, 'epoch'))
       and d.due_at <= moment - interval '20 ms'
-    order by d.due_at
-    limit 1
-  );
-end
+  )
 $$;
 
 comment on function rdq._is_busy(text, timestamptz, timestamptz) is
-'Whether the runners of a queue know already that there is work, so that they need no notice of what a transaction that began at began_at schedules at the moment.';
+'One row: whether the runners of a queue know already that there is work, so that they need no notice of what a transaction that began at began_at schedules at the moment.';
 
 create or replace function rdq._death(task_id uuid, queue text, life integer, reason text) returns rdq.dead
 language sql immutable

@@ -13,7 +13,7 @@ as $$
 begin
   delete from rdq.due;
   insert into rdq.due (task_id, queue, due_at, life) values (gen_random_uuid(), 'q', moment - age, 0);
-  return rdq._is_busy('q', moment, moment);
+  return (select b.busy from rdq._is_busy('q', moment, moment) b (busy));
 end
 $$;
 
