@@ -32,3 +32,11 @@ create table if not exists rdq.runner (
   started_at timestamptz not null,
   seen_at timestamptz not null
 );
+
+-- How many tasks each queue had when that was counted last, as sql/recent_stats.sql explains: a row, or none while
+-- counting is quick.
+create table if not exists rdq.queue_count (
+  counted_at timestamptz primary key,
+  took interval not null,
+  counts jsonb not null
+);

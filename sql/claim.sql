@@ -76,6 +76,7 @@ begin
     tickets := rdq._take_due(open_queues, due_froms, max_tasks);
     exit when tickets = '{}';
     moment := clock_timestamp();
+    -- A token for each, so that ids and tokens which a worker mixed up do not match: a tenth of a batch.
     return query
     with judged as materialized (
       select

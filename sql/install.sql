@@ -31,6 +31,7 @@ set local check_function_bodies = off;
 \ir runner.sql
 \ir maintain.sql
 \ir observe.sql
+\ir recent_stats.sql
 \ir doctor.sql
 \ir doctor_server.sql
 \ir access.sql

@@ -62,36 +62,52 @@ where (select rdq._queue_patterns('viewer')) is null
 comment on view rdq.tasks is
 'One row a task: what was asked, where it is, and its last failure. attempt_count is the budget spent in this life, a claim in flight included. A null status would be a task without a ticket, which rdq.doctor() reports.';
 
+create or replace view rdq._queue_counts as
+select
+  q.queue,
+  -- A million rows take 60 ms. A clock that is read for each row would take as long again.
+  (select count(*) from rdq.due d where d.queue = q.queue and d.due_at <= statement_timestamp()) as due,
+  (select count(*) from rdq.due d where d.queue = q.queue and d.due_at > statement_timestamp()) as scheduled,
+  (select count(*) from rdq.dead x where x.queue = q.queue) as dead,
+  (
+    -- From the lower end of dead_by_queue, whatever the statistics say: no other index has this order.
+    select f.dead_at
+    from (
+      select x.queue, x.dead_at
+      from rdq.dead x
+      where (x.queue, x.dead_at) >= (q.queue, '-infinity')
+      order by x.queue, x.dead_at
+      limit 1
+    ) f
+    where f.queue = q.queue
+  ) as oldest_dead_at,
+  statement_timestamp() as counted_at
+from rdq.queue q;
+
+comment on view rdq._queue_counts is
+'What takes the longer the more there is: the tasks of every queue that wait or are dead, each counted by a walk over the smallest index that has the queue.';
+
 create or replace view rdq.queue_stats with (security_barrier) as
 select
   q.queue,
   q.paused_at is not null as paused,
-  d.due,
-  d.scheduled,
+  c.due,
+  c.scheduled,
   l.in_flight,
   l.expired,
-  x.dead,
+  c.dead,
   statement_timestamp() - d.oldest_due_at as oldest_due_age,
-  statement_timestamp() - x.oldest_dead_at as oldest_dead_age
+  statement_timestamp() - c.oldest_dead_at as oldest_dead_age
 from rdq.queue q
--- Each count walks the smallest index that has the queue: a million rows take 60 ms. A clock that is read for
--- each row would take as long again.
+join rdq._queue_counts c on c.queue = q.queue
 cross join lateral (
-  select
-    (select count(*) from rdq.due d where d.queue = q.queue and d.due_at <= statement_timestamp()) as due,
-    (select count(*) from rdq.due d where d.queue = q.queue and d.due_at > statement_timestamp()) as scheduled,
-    (select min(d.due_at) from rdq.due d where d.queue = q.queue and d.due_at <= statement_timestamp()) as oldest_due_at
+  select min(d.due_at) as oldest_due_at from rdq.due d where d.queue = q.queue and d.due_at <= statement_timestamp()
 ) d
 cross join lateral (
   select count(*) as in_flight, count(*) filter (where l.expires_at <= statement_timestamp()) as expired
   from rdq.lease l
   where l.queue = q.queue
 ) l
-cross join lateral (
-  select
-    (select count(*) from rdq.dead x where x.queue = q.queue) as dead,
-    (select min(x.dead_at) from rdq.dead x where x.queue = q.queue) as oldest_dead_at
-) x
 where (select rdq._queue_patterns('viewer')) is null
   or q.queue like any ((select rdq._queue_patterns('viewer'))::text[]);
 

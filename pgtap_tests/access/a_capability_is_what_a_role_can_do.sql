@@ -33,6 +33,8 @@ insert into sample values
   ('select count(*) from rdq.tasks', 'viewer operator admin'),
   ('select count(*) from rdq.queues', 'viewer operator admin'),
   ('select count(*) from rdq.queue_stats', 'viewer operator admin'),
+  ('select count(*) from rdq.recent_queue_stats()', 'viewer operator admin'),
+  ('select rdq.refresh_queue_stats()', 'viewer operator admin'),
   ('select count(*) from rdq.audit_log', 'viewer operator admin'),
   ('select count(*) from rdq.dead_letters', 'viewer operator admin'),
   ('select count(*) from rdq.dead_letters(queue => ''q'')', 'viewer operator admin'),

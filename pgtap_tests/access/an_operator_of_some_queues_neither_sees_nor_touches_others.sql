@@ -25,6 +25,7 @@ insert into sample values
   ('select array_agg(distinct queue order by queue) from rdq.tasks', '{payments.eu,payments.us}'),
   ('select array_agg(queue order by queue) from rdq.queues', '{payments.eu,payments.us}'),
   ('select array_agg(queue order by queue) from rdq.queue_stats', '{payments.eu,payments.us}'),
+  ('select array_agg(queue order by queue) from rdq.recent_queue_stats()', '{payments.eu,payments.us}'),
   ('select array_agg(distinct queue order by queue) from rdq.audit_log', '{payments.eu,payments.us}'),
   ('select bool_or(d::text like ''%%mails%%'') from rdq.doctor() d', 'false'),
   ('select bool_or(d::text like ''%%payments.eu%%'') from rdq.doctor() d', 'true'),

@@ -22,6 +22,7 @@ LOOKS: Mapping[str, tuple[str, ...]] = {
     "tasks": ("select * from rdq.tasks",),
     "queues": ("select * from rdq.queues",),
     "queue_stats": ("select * from rdq.queue_stats",),
+    "recent_queue_stats": ("select * from rdq.recent_queue_stats()",),
     "dead_letters": ("select * from rdq.dead_letters", "select * from rdq.dead_letters()"),
     "dead_letter_groups": ("select * from rdq.dead_letter_groups()",),
     "dead_letter_timeline": ("select * from rdq.dead_letter_timeline()",),
@@ -88,6 +89,7 @@ BULK: Mapping[str, tuple[str, str]] = {
 HARMLESS: Mapping[str, str] = {
     "version": "select rdq.version()",
     "fingerprint": "select rdq.fingerprint('h', 'E', 'm')",
+    "refresh_queue_stats": "select rdq.refresh_queue_stats()",
     "_queue_patterns": "select rdq._queue_patterns('operator')",
     "_spent": "select rdq._spent(1, 1, 1)",
     "_may_see_redrive": "select rdq._may_see_redrive('{}', '{}', '{}')",
@@ -170,6 +172,7 @@ def test_what_is_counted_is_its_own(place: Place, client: Client) -> None:
         "select sum(count)::bigint as count from rdq.dead_letter_groups()",
         "select sum(count)::bigint as count from rdq.dead_letter_timeline()",
         "select dead as count from rdq.queue_stats",
+        "select dead as count from rdq.recent_queue_stats()",
         "select count(*) from rdq.dead_letters",
     ):
         assert client.ask(counts, {}) == [{"count": dead}], counts
