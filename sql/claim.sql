@@ -123,6 +123,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   chosen constant text[] := rdq._chosen_queues(queues);

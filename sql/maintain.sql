@@ -31,6 +31,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -118,6 +119,7 @@ set enable_bitmapscan = off
 set enable_sort = off
 set enable_incremental_sort = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
