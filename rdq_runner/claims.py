@@ -33,6 +33,9 @@ REDRIVE_TICK_SECONDS: Final = 1.0
 TICK_TASKS: Final = 1000
 # Where something is due that a claim does not give, as when another session is just taking it.
 LEAST_PAUSE_SECONDS: Final = 0.1
+# Between a claim and the question when something is due next: handlers that begin come first, since
+# else they wait twice as long for the interpreter; and the next claim may make it needless.
+GIVE_WAY_SECONDS: Final = 0.002
 # Who had work looks again so soon, then after twice that time, and so on up to the poll interval.
 LOOK_AGAIN_SECONDS: Final = 0.1
 # How often to ask about handlers that are unknown.
@@ -119,6 +122,8 @@ class Claims(Loop):
         self._worked = False
         self._look_again = plan.poll_seconds
         self._told = False  # that there was work; another may have been faster
+        self._found = False  # something, with the last claim
+        self._exhausted: list[Sequence[str] | None] = []  # where it took all that was due
         self._tick_at = 0.0
         self._news_at = 0.0
         self._said: dict[str, float] = {}
@@ -143,17 +148,18 @@ class Claims(Loop):
         """Claim for the free slots, if it is time; return when it is next."""
         if not self._worked:
             self._refresh(rdq)
-        pause = self._pause()
-        if pause <= 0:
+        if self._pause() <= 0:
             self._claim(rdq)
-            pause = self._pause()
+        elif self._exhausted:
+            self._ask(rdq)
         now = time.monotonic()
         if now >= self._tick_at:
             # Before the call: a tick that fails does not come again at once.
             self._tick_at = now + TICK_SECONDS * random.uniform(0.8, 1.2)
             self._tick_at -= self._tick(rdq)
             self._refresh(rdq)
-        return min(pause, max(self._tick_at - now, 0.0))
+        most = GIVE_WAY_SECONDS if self._exhausted else math.inf
+        return min(self._pause(), max(self._tick_at - now, 0.0), most)
 
     def _tick(self, rdq: Functions) -> float:
         """Do what is periodic; return by how many seconds the next time comes sooner."""
@@ -180,9 +186,8 @@ class Claims(Loop):
         began_at = time.monotonic()
         self._turns.begin()
         free = plan.concurrency - self._leases.running_count
-        claimed = 0
+        claimed, hungry = 0, False
         exhausted: list[Sequence[str] | None] = []
-        hungry = False
         for queues, room in plan.rooms(self._leases.running()):
             for part in self._limits.apart(queues):
                 most = min(room, free - claimed, self._limits.room(part, self._leases.running))
@@ -193,19 +198,23 @@ class Claims(Loop):
                 else:
                     hungry = True
         self._turns.end(hungry=hungry, seconds=time.monotonic() - began_at)
+        self._found = claimed > 0
         # Where no slot is free nothing waits for a time: one that becomes free wakes us.
-        due_in = math.inf
-        if claimed < free:
-            due_in = min(map(rdq.seconds_until_due, exhausted), default=math.inf)
-        if due_in > 0 or not claimed:
-            due_in = max(due_in, LEAST_PAUSE_SECONDS)
+        self._exhausted = exhausted if claimed < free else []
         # Where there was work there may be more, and not all of it is announced: not where runners
         # were busy, or a queue's settings say so, or behind a pooler. What a transaction submits
         # that ends so much later waits no longer than it took.
         again = LOOK_AGAIN_SECONDS if claimed or self._told else 2 * self._look_again
         self._look_again = min(again, plan.poll_seconds)
         self._told = False
-        self._turns.due_in(min(due_in, self._look_again))
+        self._turns.due_in(self._look_again)
+
+    def _ask(self, rdq: Functions) -> None:
+        """Plan a claim for what is due next where the last one took all."""
+        due_in = min(map(rdq.seconds_until_due, self._exhausted))
+        self._exhausted = []
+        least = LEAST_PAUSE_SECONDS if due_in > 0 or not self._found else 0.0
+        self._turns.due_in(max(due_in, least))
 
     def _claim_from(self, rdq: Functions, queues: Sequence[str] | None, most: int) -> int:
         """Claim and begin what is due in queues; return how many tasks that are."""
@@ -219,6 +228,8 @@ class Claims(Loop):
             self._look_for_news(rdq, leases)
             self._begin(leases)
             self._claimed(leases)
+            for lease in leases:
+                self._metrics.claimed(lease)
         return len(claims)
 
     def _look_for_news(self, rdq: Functions, leases: list[Lease]) -> None:
@@ -236,7 +247,6 @@ class Claims(Loop):
     def _begin(self, leases: Iterable[Lease]) -> None:
         begin: dict[Executor, list[Lease]] = {}
         for lease in leases:
-            self._metrics.claimed(lease)
             if executor := self._executor(lease):
                 begin.setdefault(executor, []).append(lease)
         for executor, own in begin.items():

@@ -34,6 +34,8 @@ class Listener(Loop):
     """Calls `due` when something in the queues is due, and whenever it has begun to listen anew.
 
     Listening comes first and the poll that `due` causes after it, so nothing slips between them.
+    `due` wakes who claims. To claim in this thread was no faster: the other has to be woken all the
+    same, to plan the next claim.
 
     :param died: is told of dead letters that this runner's sessions made, with the notice and the
         session's purpose. It is this session that listens, because it always reads: one that did

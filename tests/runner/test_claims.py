@@ -2,10 +2,12 @@
 
 import threading
 import time
+from collections.abc import Sequence
 
 import pytest
 
 from rdq_runner import Handlers, Task, claims
+from rdq_runner.sql import Functions
 from tests.runner.conftest import Hold, Queue, Start
 from tests.waiting import wait_until
 
@@ -72,6 +74,48 @@ def test_who_had_work_looks_again_and_again_before_it_falls_asleep(
     # Looks come half a second after, then one and a half, then three and a half.
     time.sleep(1.8)
     queue.wait_for("SUCCEEDED", queue.submit("ok"))
+
+
+def test_after_a_claim_the_next_one_is_planned_for_what_is_due_then(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
+    start(**only_notices)
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    queue.alter(notify=False)
+    [(later,)] = queue.db.execute(
+        "select rdq.submit('q', 'ok', 'x'::text, run_at => clock_timestamp() + interval '1 second')"
+    )
+    queue.alter(notify=True)
+    announced = queue.submit("ok")
+    queue.wait_for("SUCCEEDED", announced, later)
+
+
+def test_handlers_begin_before_the_database_is_asked_what_is_due_next(
+    queue: Queue, start: Start, only_notices: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause = 0.3
+    monkeypatch.setattr(claims, "LOOK_AGAIN_SECONDS", 3600.0)
+    monkeypatch.setattr(claims, "GIVE_WAY_SECONDS", pause)
+    began: list[float] = []
+    asked: list[float] = []
+    own, ask = Handlers(), Functions.seconds_until_due
+
+    @own.handler("note")
+    def note(task: Task) -> None:
+        began.append(time.monotonic())
+
+    def note_and_ask(rdq: Functions, queues: Sequence[str] | None) -> float:
+        asked.append(time.monotonic())
+        return ask(rdq, queues)
+
+    monkeypatch.setattr(Functions, "seconds_until_due", note_and_ask)
+    start(handlers=own, **only_notices)
+    wait_until(queue.listener)
+    wait_until(lambda: asked)
+    queue.submit("note")
+    wait_until(lambda: began and asked[-1] > began[0])
+    assert asked[-1] - began[0] > pause / 2
 
 
 def test_a_retry_is_made_in_time_though_nobody_announces_it(
