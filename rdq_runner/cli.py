@@ -1,9 +1,11 @@
 """The command ``rdq-runner``."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 import psycopg
@@ -20,6 +22,10 @@ from rdq_runner.options import connection_options, option, queue_and_bound, warn
 from rdq_runner.overdue import TooManyOverdue
 from rdq_runner.runner import Runner
 from rdq_runner.sql import Functions
+
+# So many new objects make the garbage collector look. A batch of attempts is some thousand, and
+# all of them go without it; by default it looks for each 700.
+COLLECTOR_THRESHOLD: Final = 5_000
 
 
 @click.group()
@@ -198,6 +204,9 @@ def _run(
     do not wait for handlers.
     """
     logs.configure(log_format)
+    # Before the handlers are loaded, which may know better. This, and not to look again and again
+    # at what is loaded, saves a tenth of a runner's processor time.
+    gc.set_threshold(COLLECTOR_THRESHOLD)
     # Like ``python -m``: the handlers of a project are found from its folder.
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -223,6 +232,7 @@ def _run(
     except (HandlersError, ValueError, psycopg.Error) as error:
         raise click.ClickException(str(error)) from error
     try:
+        gc.freeze()
         runner.run()
     except (SchemaError, TooManyOverdue, psycopg.Error, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, cast
 
 from rdq_runner.attempts import outcome_of
@@ -39,14 +38,13 @@ class EventLoop:
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._group = asyncio.TaskGroup()
         self._main = self._loop.create_task(self._serve())
         self._thread = threading.Thread(target=self._run, name="rdq-async", daemon=True)
         self._thread.start()
 
-    def submit(self, begin: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        """Run coroutines, which must not raise."""
-        self.call(lambda: self._begin(begin))
+    def submit(self, coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Run coroutines, which must not raise; they are made in the loop's thread."""
+        self.call(lambda: self._begin(coroutines))
 
     def call(self, function: Callable[[], object]) -> None:
         """Call a function in the loop's thread, unless that has ended."""
@@ -66,9 +64,9 @@ class EventLoop:
         """Wait for the end."""
         self._thread.join(seconds)
 
-    def _begin(self, begin: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        for coroutine in begin:
-            task = self._group.create_task(coroutine())
+    def _begin(self, coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+        for coroutine in coroutines:
+            task = self._loop.create_task(coroutine)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -77,8 +75,9 @@ class EventLoop:
             task.cancel()
 
     async def _serve(self) -> None:
-        async with self._group:
-            await self._closing.wait()
+        await self._closing.wait()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         await self.transactions.close()
 
     def _run(self) -> None:
@@ -145,7 +144,7 @@ class Coroutines:
             for attempt in attempts:
                 attempt.batch = batch
             self._waiting.update(attempts)
-        loop.submit([partial(self._attempt, attempt, batch) for attempt in attempts])
+        loop.submit(self._attempt(attempt, batch) for attempt in attempts)
 
     def stop(self) -> None:
         """Hand back what runs, and cancel it."""

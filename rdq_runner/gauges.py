@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from rdq_runner.leases import Leases
 from rdq_runner.logs import say
+from rdq_runner.recounts import Recounts
 from rdq_runner.registry import Entry
 from rdq_runner.rows import QueueStats
 from rdq_runner.sessions import Database
@@ -102,6 +103,7 @@ _GAUGES: Final = {
     "oldest_dead_age_seconds": "How long the oldest dead letter has been dead; 0 if none is.",
     "paused": "1 while the queue is paused.",
     "runners": "Runners that work on the queue and were seen within 30 seconds.",
+    "stats_age_seconds": "How long ago due, scheduled and dead were counted; 0 if just now.",
 }
 
 
@@ -115,7 +117,7 @@ class _Answer:
 
 
 class QueueGauges(Collector):
-    """The queues that the runner's role may see, by one query a scrape.
+    """The queues that the runner's role may see, by two queries a scrape.
 
     It is asked in a thread with a connection of its own, for a bounded time; without an answer the
     gauges are left out, and ``rdq_database_scrape_success`` is 0. Such a failure is nobody else's:
@@ -124,6 +126,7 @@ class QueueGauges(Collector):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._recounts = Recounts(database)
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._asked = False
@@ -156,10 +159,11 @@ class QueueGauges(Collector):
         yield success
 
     def close(self) -> None:
-        """End the thread."""
+        """End the threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self._recounts.close()
 
     def _families(self) -> dict[str, GaugeMetricFamily]:
         return {
@@ -200,22 +204,27 @@ class QueueGauges(Collector):
         connection: psycopg.Connection | None = None
         try:
             while self._wanted():
-                answer = None
+                answer, too_much = None, False
                 try:
                     connection = connection or self._database.connect(PATIENCE_SECONDS)
                     rdq = Functions(connection)
-                    answer = _Answer(rdq.queue_stats(STATEMENT_SECONDS), rdq.open_redrives())
+                    with rdq.within(STATEMENT_SECONDS):
+                        answer = _Answer(rdq.recent_queue_stats(), rdq.open_redrives())
                 except psycopg.Error as error:
                     self._say(error)
+                    too_much = isinstance(error, psycopg.errors.QueryCanceled)
                     if connection:
                         connection.close()
                         connection = None
                 else:
                     self._failing = False
+                    too_much = any(stats.recount_due for stats in answer.queues)
                 with self._changed:
                     self._answer, self._answered_at = answer, time.monotonic()
                     self._asked = False
                     self._changed.notify_all()
+                if too_much:
+                    self._recounts.begin()
         finally:
             if connection:
                 connection.close()

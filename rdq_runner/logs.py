@@ -10,16 +10,16 @@ them: that takes an eighth. An application that embeds a runner gets ordinary re
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from json.encoder import encode_basestring_ascii
 from typing import Any, Final, Literal
+
+from rdq_runner.fields import Fields, members
 
 LOGGER: Final = logging.getLogger("rdq_runner")
 
 LogFormat = Literal["json", "text"]
-Fields = Mapping[str, object]
 
 
 def say(level: int, event: str, **fields: object) -> None:
@@ -55,25 +55,20 @@ class JsonFormatter(logging.Formatter):
         fields = dict(_fields(record))
         if record.exc_info:
             fields["stack"] = self.formatException(record.exc_info)
-        beginning = self.beginning(record.created, record.levelname, record.name)
-        return self.line(beginning, record.getMessage(), fields)
+        event = record.getMessage()
+        beginning = self.beginning(record.created, record.levelname, record.name, event)
+        return self.line(beginning, fields)
 
-    def beginning(self, created: float, level: str, logger: str) -> str:
-        """Return what all lines of a moment have in common."""
+    def beginning(self, created: float, level: str, logger: str, event: str) -> str:
+        """Return what all lines of an event have in common."""
         moment = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
-        name = encode_basestring_ascii(logger)
-        return f'{{"time": "{moment}", "level": "{level.lower()}", "logger": {name}'
+        common = {"time": moment, "level": level.lower(), "logger": logger, "event": event}
+        return f"{{{members(common)}"
 
-    def line(self, beginning: str, event: str, fields: Fields) -> str:
+    def line(self, beginning: str, fields: Fields) -> str:
         """Return a line."""
-        rest = "".join(
-            [
-                f', "{name}": {_WRITERS.get(type(value), _json)(value)}'
-                for name, value in fields.items()
-                if value is not None
-            ]
-        )
-        return f'{beginning}, "event": {encode_basestring_ascii(event)}{rest}}}'
+        rest = members(fields)
+        return f"{beginning}, {rest}}}" if rest else f"{beginning}}}"
 
 
 class TextFormatter(logging.Formatter):
@@ -85,25 +80,24 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         event = record.getMessage()
-        if record.name != LOGGER.name:
-            event = f"{record.name}: {event}"
-        beginning = self.beginning(record.created, record.levelname, record.name)
-        line = self.line(beginning, event, _fields(record))
+        beginning = self.beginning(record.created, record.levelname, record.name, event)
+        line = self.line(beginning, _fields(record))
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
 
-    def beginning(self, created: float, level: str, logger: str) -> str:
-        """Return what all lines of a moment have in common."""
+    def beginning(self, created: float, level: str, logger: str, event: str) -> str:
+        """Return what all lines of an event have in common."""
         moment = datetime.fromtimestamp(created, UTC).astimezone()
-        return f"{moment.strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]} {level:<8}"
+        event = _single(event if logger == LOGGER.name else f"{logger}: {event}")
+        return f"{moment.strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]} {level:<8} {event:<16}"
 
-    def line(self, beginning: str, event: str, fields: Fields) -> str:
+    def line(self, beginning: str, fields: Fields) -> str:
         """Return a line."""
         rest = " ".join(
             [f"{name}={_quoted(value)}" for name, value in fields.items() if value is not None]
         )
-        return f"{beginning} {_single(event):<16} {rest}".rstrip()
+        return f"{beginning} {rest}".rstrip()
 
 
 class Lines(logging.StreamHandler[Any]):
@@ -116,8 +110,10 @@ class Lines(logging.StreamHandler[Any]):
 
     def write(self, level: int, event: str, each: Sequence[Fields]) -> None:
         """Write all lines of an event at once."""
-        beginning = self.lines.beginning(time.time(), logging.getLevelName(level), LOGGER.name)
-        lines = "".join([self.lines.line(beginning, event, fields) + "\n" for fields in each])
+        beginning = self.lines.beginning(
+            time.time(), logging.getLevelName(level), LOGGER.name, event
+        )
+        lines = "".join([self.lines.line(beginning, fields) + "\n" for fields in each])
         with self.lock or nullcontext():
             try:
                 self.stream.write(lines)
@@ -142,18 +138,6 @@ def _only_handler(level: int) -> Lines | None:
 def _fields(record: logging.LogRecord) -> Fields:
     fields: Fields = getattr(record, "rdq_fields", {})
     return fields
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, default=str)
-
-
-# In a third of the time that `json.dumps` takes.
-_WRITERS: Final[Mapping[type, Callable[[Any], str]]] = {
-    str: encode_basestring_ascii,
-    int: repr,
-    float: repr,
-}
 
 
 def _quoted(value: object) -> str:

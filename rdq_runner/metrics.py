@@ -6,17 +6,14 @@ queue whichever runner one asks comes from the database: see `rdq_runner.gauges`
 
 import json
 import threading
-from dataclasses import asdict, fields
-from typing import Any, Final, TypeVar
+from dataclasses import asdict, dataclass, fields
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
 
 from rdq_runner.leases import Lease
 from rdq_runner.rows import Tick
-
-M = TypeVar("M", bound=MetricWrapperBase)
 
 OTHER: Final = "_other"
 
@@ -25,6 +22,7 @@ MOST_PAIRS: Final = 500
 
 _PAIR: Final = ("queue", "handler")
 _FAILURES: Final = ("TRANSIENT", "PERMANENT", "AMBIGUOUS")
+_REASONS: Final = ("EXHAUSTED", "PERMANENT", "AMBIGUOUS", "DEADLINE", "VANISHED", "UNROUTABLE")
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
@@ -37,8 +35,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._pairs: set[tuple[str, str]] = set()
-        self._children: dict[tuple[MetricWrapperBase, tuple[str, ...]], Any] = {}
+        self._pairs: dict[tuple[str, str], _Pair] = {}
         self._lock = threading.Lock()
         self._attempts = Counter(
             "rdq_attempts",
@@ -123,7 +120,7 @@ class Metrics:
         """Count a claim."""
         claim = lease.claim
         pair = self._pair(claim.queue, claim.handler)
-        self._of(self._claim_latency, *pair).observe(max(claim.waited_seconds, 0.0))
+        pair.claim_latency.observe(max(claim.waited_seconds, 0.0))
 
     def ended(
         self,
@@ -142,22 +139,21 @@ class Metrics:
         claim = lease.claim
         pair = self._pair(claim.queue, claim.handler)
         if lease.ended_at is not None and outcome != "RELEASED":
-            self._of(self._duration, *pair).observe(max(lease.ended_at - lease.claimed_at, 0.0))
+            pair.duration.observe(max(lease.ended_at - lease.claimed_at, 0.0))
         if stale:
-            self._of(self._attempts, *pair, "STALE", "").inc()
+            pair.attempts["STALE", ""].inc()
             return
-        failed = outcome == "FAILED"
-        self._of(self._attempts, *pair, outcome, error_class or "").inc()
+        pair.attempts[outcome, error_class or ""].inc()
         if dead_reason:
-            self._of(self._dead, *pair, dead_reason).inc()
-        elif failed:
-            self._of(self._retries, *pair).inc()
+            pair.dead[dead_reason,].inc()
+        elif outcome == "FAILED":
+            pair.retries.inc()
         if outcome == "SUCCEEDED" and claim.attempt_no > 1:
-            self._of(self._rescued, *pair).inc()
+            pair.rescued.inc()
 
     def lost(self, lease: Lease) -> None:
         """Count a lease that was lost while its handler ran."""
-        self._lost.labels(*self._pair(lease.claim.queue, lease.claim.handler)).inc()
+        self._pair(lease.claim.queue, lease.claim.handler).lost.inc()
 
     def ticked(self, tick: Tick) -> None:
         """Count what a tick did."""
@@ -174,32 +170,63 @@ class Metrics:
         death = json.loads(notice)
         if session != "reports" or death["reason"] == "UNROUTABLE":
             pair = self._pair(death["queue"], death["handler"])
-            self._dead.labels(*pair, death["reason"]).inc(death["count"])
+            pair.dead[death["reason"],].inc(death["count"])
 
-    def _of(self, metric: M, *labels: str) -> M:
-        """Return the child of these labels. It is kept: to look it up costs more than to count."""
-        child: M | None = self._children.get((metric, labels))
-        if child is None:
-            child = self._children[metric, labels] = metric.labels(*labels)
-        return child
-
-    def _pair(self, queue: str, handler: str) -> tuple[str, str]:
-        pair = (queue, handler)
-        if pair in self._pairs:
+    def _pair(self, queue: str, handler: str) -> "_Pair":
+        pair = self._pairs.get((queue, handler))
+        if pair:
             return pair
         with self._lock:
-            if pair in self._pairs:
-                return pair
-            if len(self._pairs) >= MOST_PAIRS:
-                return (queue, OTHER)
-            self._pairs.add(pair)
+            if (queue, handler) not in self._pairs and len(self._pairs) >= MOST_PAIRS:
+                handler = OTHER
+            if (queue, handler) not in self._pairs:
+                self._pairs[queue, handler] = self._new_pair(queue, handler)
+            return self._pairs[queue, handler]
+
+    def _new_pair(self, *pair: str) -> "_Pair":
+        new = _Pair(
+            self._claim_latency.labels(*pair),
+            self._duration.labels(*pair),
+            _Children(self._attempts, pair),
+            _Children(self._dead, pair),
+            self._retries.labels(*pair),
+            self._rescued.labels(*pair),
+            self._lost.labels(*pair),
+        )
         # From zero: a counter that begins at one has no increase for Prometheus.
         for outcome in ("SUCCEEDED", "RELEASED", "STALE"):
-            self._attempts.labels(*pair, outcome, "")
+            new.attempts[outcome, ""].inc(0)
         for kind in _FAILURES:
-            self._attempts.labels(*pair, "FAILED", kind)
-        for reason in ("EXHAUSTED", "PERMANENT", "AMBIGUOUS", "DEADLINE", "VANISHED", "UNROUTABLE"):
-            self._dead.labels(*pair, reason)
-        for counter in (self._retries, self._rescued, self._lost):
-            counter.labels(*pair)
-        return pair
+            new.attempts["FAILED", kind].inc(0)
+        for reason in _REASONS:
+            new.dead[reason,].inc(0)
+        return new
+
+
+class _Children(dict[tuple[str, ...], Counter]):
+    """The counters of a pair by their other labels, made when they are first asked for."""
+
+    def __init__(self, metric: Counter, pair: tuple[str, ...]) -> None:
+        self._metric = metric
+        self._pair = pair
+
+    def __missing__(self, labels: tuple[str, ...]) -> Counter:
+        child = self[labels] = self._metric.labels(*self._pair, *labels)
+        return child
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """What is counted of a queue and a handler: to look it up each time costs more than to count.
+
+    :param attempts: by outcome and class of the error.
+    :param dead: by reason.
+    """
+
+    claim_latency: Histogram
+    duration: Histogram
+    attempts: _Children
+    dead: _Children
+    retries: Counter
+    rescued: Counter
+    lost: Counter

@@ -165,15 +165,19 @@ def classify(error: BaseException, errors: Classes = MappingProxyType({})) -> Er
     """
     # Asked of the type: an exception may lie about its __class__.
     kind = type(error)
-    by_handler = _nearest(kind, {**_SAID, **errors})
+    by_handler = _nearest(kind, errors, _SAID)
     if by_handler or not issubclass(kind, URLError):
         return by_handler or _nearest(kind, _CLASSES)
     reason: object = getattr(error, "reason", None)
     return classify(reason, errors) if isinstance(reason, BaseException) else None
 
 
-def _nearest(kind: type[BaseException], classes: Classes) -> ErrorClass | None:
-    return next((classes[base] for base in kind.__mro__ if base in classes), None)
+def _nearest(kind: type[BaseException], *mappings: Classes) -> ErrorClass | None:
+    for base in kind.__mro__:
+        for classes in mappings:
+            if base in classes:
+                return classes[base]
+    return None
 
 
 def _or(otherwise: T, read: Callable[[], T]) -> T:

@@ -12,6 +12,7 @@ from typing import Final
 
 import psycopg
 
+from rdq_runner.fields import members
 from rdq_runner.leases import Lease, Leases, keys
 from rdq_runner.logs import say, say_each
 from rdq_runner.loop import Loop
@@ -97,7 +98,9 @@ class Reports(Loop):
     def _report(self, rdq: Functions, leases: list[Lease]) -> psycopg.Error | None:
         """Report all that the database takes; return the error of what it never will."""
         failures = [
-            lease.outcome.document() if isinstance(lease.outcome, Failure) else None
+            f"{{{members(lease.outcome.document())}}}"
+            if isinstance(lease.outcome, Failure)
+            else None
             for lease in leases
         ]
         try:

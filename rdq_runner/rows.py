@@ -50,7 +50,6 @@ class Endpoint:
 class Answer(NamedTuple):
     """Where a task is after a report; `stale` if the claim was no longer the one that holds it."""
 
-    task_id: UUID
     status: str | None
     next_attempt_at: datetime | None
     dead_reason: str | None
@@ -72,7 +71,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """How many tasks of a queue are where, and how long the oldest have been there."""
+    """How many tasks of a queue are where, and how long the oldest have been there.
+
+    :param stats_age_seconds: how long ago due, scheduled and dead were counted.
+    :param recount_due: counting takes long, and it is time to do it again.
+    """
 
     queue: str
     paused: bool
@@ -84,6 +87,8 @@ class QueueStats:
     oldest_due_age_seconds: float
     oldest_dead_age_seconds: float
     runners: int
+    stats_age_seconds: float
+    recount_due: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Every SQL text that a runner sends: the functions of the schema ``rdq``, a method each."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -11,7 +12,6 @@ from psycopg.types.json import Jsonb
 
 from rdq_runner.policies import Policy
 from rdq_runner.rows import Answer, Claim, Endpoint, Finding, QueueStats, Tick
-from rdq_runner.storable import Json
 
 SUBMIT: Final = """
     select rdq.submit(
@@ -28,6 +28,29 @@ SUBMIT_MANY: Final = "select rdq.submit_many(queue => %(queue)s, tasks => %(task
 
 COMPLETE: Final = "select rdq.complete(task_id => %s, claim_token => %s)"
 """Of a handler, in its own transaction."""
+
+QUEUE_STATS: Final = """
+    select s.queue, s.paused, s.due, s.scheduled, s.in_flight, s.expired, s.dead,
+      coalesce(extract(epoch from s.oldest_due_age), 0)::float8 as oldest_due_age_seconds,
+      coalesce(extract(epoch from s.oldest_dead_age), 0)::float8 as oldest_dead_age_seconds,
+      (
+        select count(*)
+        from rdq.runners r
+        where r.alive and (r.queues is null or s.queue = any (r.queues))
+      ) as runners,
+      extract(epoch from statement_timestamp() - s.counted_at)::float8 as stats_age_seconds,
+      s.recount_due
+    from rdq.recent_queue_stats() s
+    """
+"""Of a scrape: how the queues stand."""
+
+OPEN_REDRIVES: Final = """
+    select state, count(*)
+    from rdq.redrives
+    where state in ('RUNNING', 'PAUSED', 'HALTED')
+    group by state
+    """
+"""Of a scrape: the bulk redrives that have not come to their end."""
 
 # As discard all does, but for the plans: those are what a connection is kept for.
 RESET: Final = """
@@ -128,14 +151,17 @@ class Functions:
         self,
         task_ids: list[UUID],
         claim_tokens: list[UUID],
-        failures: list[dict[str, Json] | None],
+        failures: list[str | None],
     ) -> list[Answer]:
-        """Record how attempts ended, None for a success; the answers are in the same order."""
+        """Record how attempts ended; the answers are in the same order.
+
+        :param failures: as JSON, None for a success.
+        """
         return (
             self._connection.cursor(row_factory=args_row(Answer), binary=True)
             .execute(
                 """
-                select task_id, status,
+                select status,
                   case when next_attempt_at < '10000-01-01 00:00Z' then next_attempt_at end,
                   dead_reason, stale, error_class,
                   case when next_attempt_at < '10000-01-01 00:00Z'
@@ -145,7 +171,7 @@ class Functions:
                 )
                 """,
                 # As text each quote of a failure is escaped: that takes twenty times as long.
-                [task_ids, claim_tokens, [f and Jsonb(f) for f in failures]],
+                [task_ids, claim_tokens, [f and Jsonb(f, dumps=str) for f in failures]],
             )
             .fetchall()
         )
@@ -211,49 +237,29 @@ class Functions:
         """Note that a runner has stopped."""
         self._connection.execute("select rdq.runner_gone(%s)", [runner])
 
-    def queue_stats(self, seconds: float) -> list[QueueStats]:
-        """Return how things stand in each queue that the role may see.
-
-        :param seconds: that the database has for it; set for one transaction, since behind a pooler
-            the session is shared.
-        """
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Bound statements: for one transaction, since behind a pooler the session is shared."""
         with self._connection.transaction():
-            # Compiling takes 17 ms, and makes the counts no faster.
+            # Compiling takes 17 ms, and makes nothing here faster.
             self._connection.execute(
                 "select set_config('statement_timeout', %s, true), set_config('jit', 'off', true)",
                 [f"{seconds * 1000:.0f}ms"],
             )
-            return (
-                self._connection.cursor(row_factory=class_row(QueueStats))
-                .execute(
-                    """
-                    select s.queue, s.paused, s.due, s.scheduled, s.in_flight, s.expired, s.dead,
-                      coalesce(extract(epoch from s.oldest_due_age), 0)::float8
-                        as oldest_due_age_seconds,
-                      coalesce(extract(epoch from s.oldest_dead_age), 0)::float8
-                        as oldest_dead_age_seconds,
-                      (
-                        select count(*)
-                        from rdq.runners r
-                        where r.alive and (r.queues is null or s.queue = any (r.queues))
-                      ) as runners
-                    from rdq.queue_stats s
-                    """
-                )
-                .fetchall()
-            )
+            yield
+
+    def recent_queue_stats(self) -> list[QueueStats]:
+        """Return how things stand in each queue that the role may see."""
+        cursor = self._connection.cursor(row_factory=class_row(QueueStats))
+        return cursor.execute(QUEUE_STATS).fetchall()
+
+    def refresh_queue_stats(self) -> None:
+        """Count what `recent_queue_stats` shows, where that takes long and it is time to."""
+        self._connection.execute("select rdq.refresh_queue_stats()")
 
     def open_redrives(self) -> dict[str, int]:
         """Return how many bulk redrives are in each state that is not the end."""
-        rows = self._connection.execute(
-            """
-            select state, count(*)
-            from rdq.redrives
-            where state in ('RUNNING', 'PAUSED', 'HALTED')
-            group by state
-            """
-        )
-        return dict(rows.fetchall())
+        return dict(self._connection.execute(OPEN_REDRIVES).fetchall())
 
     def doctor(self, deep: bool) -> list[Finding]:
         """Return what is wrong, the worst first; deep reads every task."""

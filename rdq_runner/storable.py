@@ -34,16 +34,24 @@ def text(value: str, limit: int = MESSAGE_BYTES) -> str:
     return _head(start, limit - len(CUT)) + CUT
 
 
-def stack(lines: Sequence[str]) -> str:
-    """Join the lines of a traceback: its beginning and its end where it is longer than 64 KiB.
+def stack(given: Sequence[str]) -> str:
+    """Join the lines of a traceback: its beginning and its end where it is longer than 64 KiB."""
+    return ends(lines(given))
 
-    Each line is cut as a message is: the last line of a traceback repeats the exception's message.
+
+def lines(given: Sequence[str]) -> str:
+    """Join lines of a traceback.
+
+    Each is cut as a message is: the last line of a traceback repeats the exception's message.
     """
-    if max(map(len, lines), default=0) * _LONGEST <= MESSAGE_BYTES:
-        whole = _clean("".join(lines))
-    else:
-        whole = "".join(map(text, lines))
-    if len(whole.encode()) <= STACK_BYTES:
+    if max(map(len, given), default=0) * _LONGEST <= MESSAGE_BYTES:
+        return _clean("".join(given))
+    return "".join(map(text, given))
+
+
+def ends(whole: str) -> str:
+    """Return a stack, or its beginning and its end where it is longer than 64 KiB."""
+    if len(whole) * _LONGEST <= STACK_BYTES or len(whole.encode()) <= STACK_BYTES:
         return whole
     return f"{_head(whole, _STACK_HEAD_BYTES)}{CUT}\n{_tail(whole, _STACK_TAIL_BYTES)}"
 

@@ -53,6 +53,7 @@ def test_two_runners_give_the_same_gauges(queue: Queue, watch: Watch, hold: Hold
         assert 0 < scrape.value("rdq_queue_oldest_dead_age_seconds", queue="q") < 60
         assert scrape.values_of("rdq_queue_oldest_due_age_seconds", queue="empty") == [0]
         assert scrape.value("rdq_queue_runners", queue="empty") == 0
+        assert scrape.values_of("rdq_queue_stats_age_seconds") == [0, 0]
         assert scrape.value("rdq_database_scrape_success") == 1
 
 

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from rdq_runner.logs import Fields, JsonFormatter, Lines, TextFormatter, say_each
+from rdq_runner.fields import Fields
+from rdq_runner.logs import JsonFormatter, Lines, TextFormatter, say_each
 from tests.observability.conftest import Watch
 from tests.runner.conftest import Queue, Run
 

@@ -144,3 +144,11 @@ def test_handlers_without_end_do_not_fill_the_memory() -> None:
         metrics.announced(json.dumps(notice), "claims")
     labels = {"queue": "q", "handler": OTHER, "reason": "VANISHED"}
     assert registry.get_sample_value("rdq_dead_letters_total", labels) == 20
+
+
+def test_a_reason_that_is_new_to_a_runner_is_counted() -> None:
+    registry = CollectorRegistry()
+    notice = {"queue": "q", "handler": "h", "reason": "NEW", "count": 2}
+    Metrics(registry).announced(json.dumps(notice), "claims")
+    labels = {"queue": "q", "handler": "h", "reason": "NEW"}
+    assert registry.get_sample_value("rdq_dead_letters_total", labels) == 2

@@ -1,6 +1,7 @@
 """Handlers that behave as real ones do at their worst. Their payload is a JSON object."""
 
 import asyncio
+import gc
 import os
 import threading
 import time
@@ -54,6 +55,12 @@ def raise_error(task: Task) -> None:
         "memory": MemoryError(),
         "recursion": RecursionError("maximum recursion depth exceeded"),
     }[task.json()["error"]]
+
+
+@handlers.handler("tell-of-rubbish")
+def tell_of_rubbish(task: Task) -> None:
+    """Say when the process looks for rubbish, and whether it looks at what was loaded."""
+    raise Permanent(f"after {gc.get_threshold()[0]}, kept: {gc.get_freeze_count() > 10_000}")
 
 
 @handlers.handler("raise-huge")

@@ -44,6 +44,14 @@ def test_a_queue_that_was_dropped_later_does_not_end_the_runner(queue: Queue, ru
     queue.wait_for("SUCCEEDED", after)
 
 
+def test_the_garbage_collector_does_not_look_at_what_is_loaded(queue: Queue, run: Run) -> None:
+    run()
+    task = queue.submit("tell-of-rubbish")
+    queue.wait_for("DEAD", task)
+    [attempt] = queue.history(task)
+    assert attempt.message == "after 5000, kept: True"
+
+
 def test_a_database_without_rdq_ends_the_start(database: str, run: Run, db: Any) -> None:
     db.execute("drop schema rdq cascade")
     runner = run()
