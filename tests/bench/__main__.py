@@ -14,6 +14,7 @@ from tests.bench.case import Case, Cases, Miscounted, Options
 from tests.bench.contender import Contender
 from tests.bench.contenders.bare_sql import BareSql
 from tests.bench.contenders.rdq import Rdq
+from tests.bench.contenders.same_writes import SameWrites
 from tests.bench.figures import Sample
 from tests.bench.peers import PEERS
 from tests.bench.processes import WorkerFailed
@@ -33,7 +34,7 @@ from tests.bench.workloads import (
     wakeup,
 )
 
-CONTENDERS: Sequence[Contender] = (BareSql(), Rdq(), *PEERS)
+CONTENDERS: Sequence[Contender] = (BareSql(), SameWrites(), Rdq(), *PEERS)
 WORKLOADS: Mapping[str, Cases] = {
     "drain-sql": drain_sql.cases,
     "drain-runner": drain_runner.cases,

@@ -128,7 +128,7 @@ def run_worker(
         wait_for(stage, contender.drained)
         figures = stage.meter.end(len(texts))
         if work != "mostly":
-            _check(contender.executions(connection), work, len(texts))
+            check_executions(contender.executions(connection), work, len(texts))
         return figures
 
 
@@ -154,7 +154,7 @@ def _run_peer(
         wait_for(stage, peer.drained)
         figures = stage.meter.end(tasks)
         answers = [process.ask("executed") for process in processes]
-        _check(sum(answer["count"] for answer in answers), work, tasks)
+        check_executions(sum(answer["count"] for answer in answers), work, tasks)
         first = min(answer["first"] for answer in answers if answer["first"]) / 1e9
         return replace(figures, seconds=figures.seconds - (first - stage.meter.began))
 
@@ -164,7 +164,11 @@ def kind(work: Work) -> str:
     return work.replace(" ", "-")
 
 
-def _check(executions: int, work: Work, tasks: int) -> None:
+def check_executions(executions: int, work: Work, tasks: int) -> None:
+    """Compare how often handlers ran with how often they should have.
+
+    :raises Miscounted: it differs.
+    """
     expected = tasks * (ATTEMPTS if work in ("storm", "storm async", "doom") else 1)
     if executions != expected:
         raise Miscounted(f"handlers ran {executions} times instead of {expected}")

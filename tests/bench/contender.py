@@ -52,6 +52,9 @@ class Submits(Contender, Protocol):
     def submit_many(self, connection: Connection, work: Work, payloads: Sequence[str]) -> None:
         """Submit many tasks in one round trip."""
 
+    def executions(self, connection: Connection) -> int:
+        """Return how often a task has run to its end, as the contender's own tables tell."""
+
 
 @runtime_checkable
 class Drains(Submits, Protocol):
@@ -72,9 +75,6 @@ class Works(Submits, Protocol):
 
     def ready(self, workers: int) -> str:
         """Return a question in SQL: do so many workers wait for tasks?"""
-
-    def executions(self, connection: Connection) -> int:
-        """Return how often a handler has run to its end, as the contender's own tables tell."""
 
     def worker(
         self, stage: Stage, work: Work, concurrency: int, **options: str
@@ -109,8 +109,8 @@ Pile = Literal["dead", "scheduled", "succeeded"]
 class Grows(Drains, Works, Protocol):
     """Lets its statements be explained while its tables grow."""
 
-    def pile_up(self, connection: Connection, pile: Pile, count: int) -> None:
-        """Have so many more of these."""
+    def pile_up(self, connection: Connection, piles: Sequence[Pile], count: int) -> None:
+        """Have so many of each of these, in thousands, where there is no task yet."""
 
     def create_queues(self, connection: Connection, count: int, tasks: int) -> Sequence[str]:
         """Create queues with so many tasks each, ready to run; return their names."""
@@ -127,8 +127,14 @@ class Grows(Drains, Works, Protocol):
     def report_query(self, failed: bool) -> str:
         """Return the report of all that is held as SQL, with successes or with failures."""
 
-    def stats_query(self) -> str:
+    def stats_queries(self) -> Sequence[str]:
         """Return what a scrape of metrics asks, as SQL."""
+
+    def recount_query(self) -> str:
+        """Return how what scrapes show is counted, as SQL; it may do nothing where it just did."""
+
+    def forget_counts(self, connection: Connection) -> None:
+        """Have it count at the next call."""
 
     def tables(self) -> Sequence[str]:
         """Return the tables that work goes through, with their schema."""

@@ -7,13 +7,13 @@ from typing import Final
 from tests.bench import tables
 from tests.bench.figures import Sample, Spread
 from tests.bench.peers import PEERS
-from tests.bench.tables import FLOOR
+from tests.bench.tables import FLOOR, OWN_FLOOR
 
 INTRODUCTION: Final = """\
 # Benchmarks
 
 This page is written by `make bench`. Figures of two runs, or of two machines, cannot be compared:
-only the ratios of one run count.
+only the ratios of one run count. Where the time goes is in [performance.md](performance.md).
 """
 COMPARED: Final = "Its tasks a second over theirs in the same round, and its latency over theirs.\n"
 EXPLANATION: Final = f"""\
@@ -40,7 +40,10 @@ process in which they ran. A run in which that is not what was submitted fails.
 
 The floor, *{FLOOR}*, is the least that delivers at least once: a claim moves rows from one table
 to another, a completion deletes them there (`tests/bench/contenders/bare_sql.py`). It keeps no
-history, has no leases, no queues, no policies.
+history, has no leases, no queues, no policies. The second floor, *{OWN_FLOOR}*, writes the rows
+that rdq writes, into the same tables, by bare statements that check and decide nothing
+(`same_writes.py` there). So rdq ÷ {FLOOR} tells what everything costs, and rdq ÷ {OWN_FLOOR} what
+the functions cost.
 """
 CONTENDERS: Final = """\
 ## Who takes part
@@ -65,7 +68,7 @@ make bench                                                 # all but the long on
 make bench ARGS="--contender rdq --contender 'bare SQL'"   # without the others: half of that
 make bench ARGS="--only drain-sql --variant 'batch 100'"   # one case
 make bench ARGS="--only growth --repeats 1 --append"       # growth, kept beside the others
-make bench ARGS="--only growth-tables --rows 10000000"     # with ten million rows: an hour more
+make bench ARGS="--only growth-tables --repeats 1 --rows 10000000"  # with ten million rows
 make bench ARGS="--only growth-snapshot --seconds 300 --contender rdq --contender graphile-worker"
 make bench ARGS="--only growth-soak --seconds 1800"
 make bench ARGS="--only memory --repeats 1 --append"
@@ -118,6 +121,7 @@ def _contenders(samples: Sequence[Sample]) -> Iterable[str]:
     versions = {sample.contender: sample.version for sample in samples}
     known = {peer.name: (peer.source, peer.keeps) for peer in PEERS}
     known[FLOOR] = ("bare_sql.py", "the stacks of failures")
+    known[OWN_FLOOR] = ("same_writes.py", "what rdq keeps of a task that succeeds")
     known[tables.OURS] = ("rdq.py", "every attempt, with the message and the stack of each failure")
     for name, version in versions.items():
         source, keeps = known[name]

@@ -30,6 +30,20 @@ def explain(connection: Connection, query: str) -> Cost:
     return Cost(float(plans[0]["Execution Time"]), int(buffers), int(plan["Actual Rows"]))
 
 
+def touched(connection: Connection) -> dict[str, float]:
+    """Return how many pages of each table and index were touched up to now, this session's too."""
+    connection.execute("select pg_stat_force_next_flush()")
+    return dict(
+        connection.execute(
+            """
+            select relname, (heap_blks_hit + heap_blks_read)::float from pg_statio_user_tables
+            union all
+            select indexrelname, (idx_blks_hit + idx_blks_read)::float from pg_statio_user_indexes
+            """
+        ).fetchall()
+    )
+
+
 def summary(costs: Iterable[Cost], what: str) -> dict[str, float]:
     """Return the medians, under names that begin with what they are of."""
     known = list(costs)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.figures import Sample, Spread, by_case, ratios
-from tests.bench.tables import FLOOR, OURS
+from tests.bench.tables import FLOOR, OURS, OWN_FLOOR
 
 LATENT: Final = ("wake-up",)
 """There the pace is the benchmark's own."""
+COLORS: Final = {OURS: "#4878a8", OWN_FLOOR: "#a8c4dc"}
 
 
 def write(path: Path, samples: Sequence[Sample]) -> None:
@@ -37,7 +38,7 @@ def write(path: Path, samples: Sequence[Sample]) -> None:
         [spread.median - spread.least for spread in spreads],
         [spread.most - spread.median for spread in spreads],
     ]
-    colors = ["#4878a8" if name.endswith(f": {OURS}") else "#b8b8b8" for name, _ in bars]
+    colors = [COLORS.get(name.rpartition(": ")[2], "#b8b8b8") for name, _ in bars]
     axes.barh([name for name, _ in bars], medians, xerr=errors, color=colors, capsize=3)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.invert_yaxis()

@@ -6,10 +6,11 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,12 +41,14 @@ class Stage:
 
     :param dsn: a superuser's.
     :param folder: for files of the run.
+    :param another: provides a fresh copy of what this one began as, to measure beside it.
     """
 
     dsn: str
     name: str
     meter: Meter
     folder: Path
+    another: Callable[[], AbstractContextManager["Stage"]]
 
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[psycopg.Connection[Any]]:
@@ -66,6 +69,7 @@ class Theatre:
     def __init__(self, server: Server, folder: Path) -> None:
         self._server = server
         self._folder = folder
+        self._numbers = count(1)
         self._maintenance = psycopg.connect(server.dsn(), autocommit=True)
         postmaster = (server.data / "postmaster.pid").read_text().split()[0]
         self._meter = Meter(self._maintenance, int(postmaster))
@@ -78,11 +82,12 @@ class Theatre:
     @contextmanager
     def stage(self, prepared: str) -> Iterator[Stage]:
         """Provide a fresh copy, right after a checkpoint."""
-        name = f"{prepared} run"
+        name = f"{prepared} run {next(self._numbers)}"
         self._maintenance.execute(f'create database "{name}" template "{prepared}"'.encode())
         self._meter.checkpoint()
         try:
-            yield Stage(self._server.dsn(name), name, self._meter, self._folder)
+            dsn = self._server.dsn(name)
+            yield Stage(dsn, name, self._meter, self._folder, lambda: self.stage(prepared))
         finally:
             self._maintenance.execute(f'drop database "{name}" with (force)'.encode())
 

@@ -6,6 +6,7 @@ from typing import Final
 from tests.bench.figures import Figures, Sample, Spread, by_case, ratios
 
 FLOOR: Final = "bare SQL"
+OWN_FLOOR: Final = "same writes"
 OURS: Final = "rdq"
 GROWTH: Final = "growth"
 LATENCIES: Final[Sequence[str]] = ("p50, ms", "p99, ms")
@@ -53,7 +54,7 @@ def growth(samples: Sequence[Sample], markdown: bool = False) -> str:
         [workload, variant, name, figure, _extra(measured, figure)]
         for workload, variant, contenders in by_case(s for s in samples if _grows(s))
         for name, measured in contenders.items()
-        for figure in measured[0].figures.extra
+        for figure in dict.fromkeys(name for sample in measured for name in sample.figures.extra)
     ]
     header = ("workload", "variant", "contender", "what", "value")
     return "\n".join(_aligned([header, *rows], 4, markdown)) if rows else ""
@@ -64,8 +65,9 @@ def _grows(sample: Sample) -> bool:
 
 
 def _extra(measured: Sequence[Sample], figure: str) -> str:
-    """Return what else was measured, with few digits."""
-    values = [sample.figures.extra[figure] for sample in measured]
+    """Return what else was measured, with few digits; not every run need have measured it."""
+    extras = [sample.figures.extra for sample in measured]
+    values = [extra[figure] for extra in extras if figure in extra]
     return _cell(values, ",.0f" if min(values) >= 100 else ".3g")
 
 

@@ -6,13 +6,17 @@ a statement for each task of a batch, not one of a few percent.
 
 import statistics
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from rdq_runner import Handlers, Runner, Task
 from tests.bench.contenders.rdq import QUEUE, Rdq
+from tests.bench.contenders.same_writes import SameWrites
 from tests.bench.payloads import payloads
 from tests.waiting import wait_until
 
@@ -86,6 +90,40 @@ def test_a_runner_asks_much_less_often_than_once_a_task(
     calls = _calls(db, 1)
     assert calls["claim"] / TASKS < bound, calls
     assert calls["report"] / TASKS < bound, calls
+
+
+def test_the_second_floor_writes_the_rows_that_rdq_writes(db: psycopg.Connection[Any]) -> None:
+    SameWrites().prepare(db.info.dsn)
+    assert _rows(db, SameWrites()) == _rows(db, Rdq())
+
+
+def _rows(db: psycopg.Connection[Any], contender: SameWrites | Rdq) -> list[object]:
+    """Return what the tables hold after submits, a drain and a redrive, then empty them."""
+    tables = ("task", "due", "lease", "attempt", "dead", "redriven")
+
+    def rows() -> object:
+        with db.cursor(row_factory=dict_row) as cursor:
+            return [
+                [
+                    # Of ids and times only that there is one.
+                    {n: type(v) if isinstance(v, (UUID, datetime)) else v for n, v in row.items()}
+                    for row in cursor.execute(f"select * from rdq.{table}".encode()).fetchall()
+                ]
+                for table in tables
+            ]
+
+    contender.submit(db, "no-op", "alone")
+    contender.submit_many(db, "no-op", payloads(BATCH))
+    found = [rows()]
+    while contender.drain(db, BATCH):
+        pass
+    assert contender.executions(db) == BATCH + 1
+    contender.bury(db, BATCH)
+    found.append(rows())
+    assert contender.redrive_all(db) == BATCH
+    found.append(rows())
+    db.execute(f"truncate {', '.join(f'rdq.{table}' for table in tables)}".encode())
+    return found
 
 
 def _submit(count: int) -> str:

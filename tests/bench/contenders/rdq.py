@@ -12,15 +12,17 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from rdq_runner.migrate import migrate
+from rdq_runner.sql import OPEN_REDRIVES, QUEUE_STATS
+from tests.bench import copies
 from tests.bench.contender import ATTEMPTS, Connection, Pile, Work
-from tests.bench.payloads import payloads, sizes
+from tests.bench.payloads import payloads
 from tests.bench.processes import running
 from tests.bench.stage import Stage
 
 QUEUE = "bench"
 SETTINGS = {"ladder": ["0 seconds"], "jitter": 0, "ambiguous_attempts": 8}
-PILE_BATCH = 10_000
-DRAIN_BATCH = 1_000
+FEW = 1_000
+"""So many of a pile come to be through the functions; they are multiplied then."""
 STACK = "\n".join(f"  line {number} of a stack" for number in range(20))
 
 
@@ -131,16 +133,17 @@ class Rdq:
                 return int(sent)
             connection.execute("select rdq.tick()")
 
-    def pile_up(self, connection: Connection, pile: Pile, count: int) -> None:
-        for size in sizes(count, PILE_BATCH):
+    def pile_up(self, connection: Connection, piles: Sequence[Pile], count: int) -> None:
+        for pile in piles:
             if pile == "dead":
-                self.bury(connection, size)
+                self.bury(connection, FEW)
             elif pile == "scheduled":
-                self._submit_later(connection, size)
+                self._submit_later(connection, FEW)
             else:
-                self.submit_many(connection, "no-op", payloads(size))
-                while self.drain(connection, DRAIN_BATCH):
+                self.submit_many(connection, "no-op", payloads(FEW))
+                while self.drain(connection, FEW):
                     pass
+        copies.multiply(connection.info.dsn, count // FEW)
 
     def _submit_later(self, connection: Connection, count: int) -> None:
         connection.execute(
@@ -180,8 +183,14 @@ class Rdq:
             )
             """
 
-    def stats_query(self) -> str:
-        return "select * from rdq.queue_stats"
+    def stats_queries(self) -> Sequence[str]:
+        return [QUEUE_STATS, OPEN_REDRIVES]
+
+    def recount_query(self) -> str:
+        return "select rdq.refresh_queue_stats()"
+
+    def forget_counts(self, connection: Connection) -> None:
+        connection.execute("/* bench */ delete from rdq.queue_count")
 
     def tables(self) -> Sequence[str]:
         return ["rdq.task", "rdq.due", "rdq.lease", "rdq.attempt"]

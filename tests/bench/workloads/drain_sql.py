@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.bench.case import Case, Miscounted, Options, load
+from tests.bench.case import Case, Miscounted, Options, check_executions, load
 from tests.bench.contender import Drains
 from tests.bench.figures import Figures
 from tests.bench.payloads import payloads
@@ -53,4 +53,7 @@ def _drain(contender: Drains, stage: Stage, batch: int, texts: Sequence[str]) ->
     stage.meter.begin(stage.name)
     drain_all(contender, stage, batch, SESSIONS, len(texts))
     extra = {name: value / len(texts) for name, value in extra.items()}
-    return stage.meter.end(len(texts), **extra)
+    figures = stage.meter.end(len(texts), **extra)
+    with stage.session() as connection:
+        check_executions(contender.executions(connection), "no-op", len(texts))
+    return figures
