@@ -52,12 +52,15 @@ create table if not exists rdq.task (
   created_at timestamptz not null
 );
 
+-- has_history is false on the first ticket of a task whose id was made by the submit that wrote it: a claim need not
+-- look for attempts then. On any other it is true.
 create table if not exists rdq.due (
   task_id uuid primary key,
   queue text not null,
   due_at timestamptz not null,
   life integer not null,
-  give_up_at timestamptz
+  give_up_at timestamptz,
+  has_history boolean not null default true
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create index if not exists due_by_time on rdq.due (queue, due_at);

@@ -58,9 +58,13 @@ begin
   select
     count(*),
     array_agg(w.queue) filter (where w.paused_at is null), array_agg(w.due_from) filter (where w.paused_at is null),
-    bool_or(exists (
-      select from rdq.lease l where l.queue = w.queue and l.expires_at between w.expires_from and asked_at
-    ))
+    bool_or((
+      select l.task_id
+      from rdq.lease l
+      where l.queue = w.queue and l.expires_at between w.expires_from and asked_at
+      order by l.expires_at
+      limit 1
+    ) is not null)
   into known, open_queues, due_froms, overdue
   from rdq._low_water_marks(chosen) w
   where rdq._permitted(w.queue, patterns);
@@ -86,7 +90,7 @@ begin
       from unnest(tickets) d
       cross join lateral (select t.* from rdq.task t where t.id = d.task_id limit 1) t
       cross join lateral (select q.* from rdq.queue q where q.queue = d.queue limit 1) q
-      cross join lateral rdq._tally(d.task_id, d.life) h
+      cross join lateral rdq._tally(d.task_id, d.life, d.has_history) h
       cross join lateral (select rdq._spent(h.runs, h.releases, q.max_releases) as spent) s
       where s.spent < coalesce(t.max_attempts, q.max_attempts)
         and (d.give_up_at is null or d.give_up_at > moment)

@@ -129,7 +129,7 @@ $$;
 
 comment on function rdq._status(uuid) is 'The state of a task, which is the table that holds its ticket; null for a task that does not exist.';
 
-create or replace function rdq._tally(task_id uuid, life integer)
+create or replace function rdq._tally(task_id uuid, life integer, has_history boolean)
 returns table (
   next_no integer,
   first_no integer,
@@ -155,8 +155,8 @@ as $$
       max(a.attempt_no) filter (where a.life <> _tally.life or a.outcome <> 'LEASE_EXPIRED'), 0
     ))::bigint
   from rdq.attempt a
-  where a.task_id = _tally.task_id
+  where a.task_id = _tally.task_id and has_history
 $$;
 
-comment on function rdq._tally(uuid, integer) is
-'What the history says about a life: the next attempt number, the first of this life, runs, rungs of the ladder climbed, releases, ambiguous failures, and attempts that vanished in a row.';
+comment on function rdq._tally(uuid, integer, boolean) is
+'What the history says about a life: the next attempt number, the first of this life, runs, rungs of the ladder climbed, releases, ambiguous failures, and attempts that vanished in a row. Without has_history it does not look.';

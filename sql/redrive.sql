@@ -265,7 +265,7 @@ begin
     returning d.task_id, d.queue, d.life, h.start_at, h.span
   )
   select array_agg(row(
-    m.task_id, m.queue, m.start_at, m.life + 1, coalesce(_redrive.give_up_at, m.start_at + m.span)
+    m.task_id, m.queue, m.start_at, m.life + 1, coalesce(_redrive.give_up_at, m.start_at + m.span), true
   )::rdq.due)
   into due_again
   from moved m;

@@ -75,8 +75,8 @@ begin
     )
     returning task.id
   )
-  insert into rdq.due (task_id, queue, due_at, life, give_up_at)
-  select k.id, submit.queue, rdq._not_past(greatest(run_at, moment)), 0, deadline
+  insert into rdq.due (task_id, queue, due_at, life, give_up_at, has_history)
+  select k.id, submit.queue, rdq._not_past(greatest(run_at, moment)), 0, deadline, false
   from known k
   returning due.task_id into task_id;
   if announced then
@@ -489,8 +489,8 @@ begin
     t.id, t.queue, t.handler, t.handler_version, t.payload, rdq._stored_type(t.content_type), nullif(t.headers, '{}'),
     t.max_attempts, t.give_up_at, t.dedupe_key, t.created_at
   from unnest(tasks) t;
-  insert into rdq.due (task_id, queue, due_at, life, give_up_at)
-  select t.id, t.queue, rdq._not_past(greatest(t.run_at, t.created_at)), 0, t.give_up_at
+  insert into rdq.due (task_id, queue, due_at, life, give_up_at, has_history)
+  select t.id, t.queue, rdq._not_past(greatest(t.run_at, t.created_at)), 0, t.give_up_at, false
   from unnest(run_ats, tasks) as t (run_at);
   perform pg_notify('rdq_due', queue)
   from rdq._is_busy(queue, moment, transaction_timestamp()) b (busy)
@@ -548,7 +548,7 @@ begin
       order by g.id, g.ordinality
     ) f;
 
-    perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at)::rdq.due))
+    perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at, true)::rdq.due))
     from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
     join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
     where t.error is null

@@ -130,7 +130,7 @@ begin
     from unnest(give_up_ats, not_befores, endings) as e (give_up_at, not_before)
     cross join lateral (select q.* from rdq.queue q where q.queue = e.queue limit 1) q
     cross join lateral (select t.max_attempts from rdq.task t where t.id = e.task_id limit 1) t
-    cross join lateral rdq._tally(e.task_id, e.life) h
+    cross join lateral rdq._tally(e.task_id, e.life, true) h
     cross join lateral (
       select case when e.outcome = 'FAILED'
         then rdq._classify(e.error_class, e.error_type, q.error_rules)
@@ -163,7 +163,7 @@ begin
     from judged j
   )
   select
-    array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at)::rdq.due)
+    array_agg(row(j.task_id, j.queue, j.next_at, j.life, j.give_up_at, true)::rdq.due)
       filter (where j.verdict is null),
     array_agg(j.error_class) filter (where j.verdict is null),
     array_agg(rdq._death(j.task_id, j.queue, j.life, j.verdict)) filter (where j.verdict is not null),
@@ -272,14 +272,17 @@ as $$
   -- be rolled back perhaps, would count otherwise: due at the moment of that call, or later, it is never in
   -- the window of a younger one.
   --
-  -- One probe of due_by_time between two bounds, so of what was taken it walks 30 ms at most.
-  select moment - began_at < interval '20 ms' and exists (
-    select
+  -- One probe of due_by_time between two bounds, so of what was taken it walks 30 ms at most. As "exists" the planner
+  -- may rather hash the queues of all tickets of that time.
+  select moment - began_at < interval '20 ms' and (
+    select d.task_id
     from rdq.due d
     where d.queue = _is_busy.queue
       and d.due_at >= greatest(moment - interval '50 ms', date_bin('500 ms', moment, 'epoch'))
       and d.due_at <= moment - interval '20 ms'
-  )
+    order by d.due_at
+    limit 1
+  ) is not null
 $$;
 
 comment on function rdq._is_busy(text, timestamptz, timestamptz) is

@@ -12,6 +12,7 @@ select count(rdq.submit('q', 'good', 'x')) from generate_series(1, 9);
 insert into rdq.attempt (task_id, attempt_no, life, queue, outcome, error_class, started_at, finished_at)
 select :'bad', n, 0, 'q', 'FAILED', 'TRANSIENT', clock_timestamp(), clock_timestamp()
 from generate_series(1, 3) n;
+update rdq.due set has_history = true where task_id = :'bad';
 
 select results_eq(
   $$ select handler, count(*) from rdq.claim('{q}', 'tester', 10) group by handler $$, $$ values ('good', 9::bigint) $$,

@@ -37,6 +37,11 @@ from rdq.lease l
 cross join lateral rdq._low_water_marks(array[l.queue]) w
 where l.expires_at < w.expires_from
 union all
+select 'a history is not looked at', d.task_id
+from rdq.due d
+join told on told.task_id = d.task_id
+where not d.has_history
+union all
 select 'a ticket has no task', h.task_id
 from holding h
 where not exists (select from rdq.task t where t.id = h.task_id)
