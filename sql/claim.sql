@@ -37,7 +37,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   asked_at constant timestamptz := clock_timestamp();
-  patterns constant text[] := rdq._queue_patterns('worker');
+  patterns constant text[] := case when not rdq._is_owner() then rdq._queue_patterns('worker') end;
   chosen constant text[] := case when cardinality(queues) > 0 then queues else rdq._chosen_queues(queues) end;
   known bigint;
   open_queues text[];

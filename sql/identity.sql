@@ -69,7 +69,7 @@ as $$
 declare
   caller constant name := rdq._caller();
 begin
-  if pg_has_role(caller, current_user, 'usage') then
+  if rdq._is_owner() then
     return null;
   end if;
   return coalesce((
@@ -88,6 +88,12 @@ $$;
 
 comment on function rdq._queue_patterns(text) is
 'The LIKE patterns of the queues in which the caller has a capability; null for the owner, who may do everything everywhere.';
+
+create or replace function rdq._is_owner() returns boolean
+language sql stable
+return pg_has_role(rdq._caller(), current_user, 'usage');
+
+comment on function rdq._is_owner() is 'Whether the caller of a function with the owner''s rights has them anyway. It spares it _queue_patterns().';
 
 create or replace function rdq._permitted(queue text, patterns text[]) returns boolean
 language sql immutable parallel safe

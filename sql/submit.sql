@@ -26,7 +26,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  patterns constant text[] := rdq._queue_patterns('producer');
+  patterns text[] := case when not rdq._is_owner() then rdq._queue_patterns('producer') end;
   max_bytes integer;
   deadline timestamptz;
   announced boolean;
@@ -34,21 +34,19 @@ declare
 begin
   -- Of the time of this call half goes into making plans and expressions ready, anew in each transaction. So it has
   -- few of them: a composite task costs 8 us of 70, a function more 2, "perform" 4 more than an expression.
-  if rdq._hold_queue(queue) then
+  while rdq._hold_queue(queue) loop
     select
       coalesce(submit.give_up_at, rdq._default_deadline(greatest(run_at, moment), q.give_up_after)), q.max_payload_bytes,
       q.notify and coalesce(run_at <= moment + interval '1 minute', true) and not b.busy
     into deadline, max_bytes, announced
     from rdq.queue q
     cross join lateral rdq._is_busy(q.queue, moment, transaction_timestamp()) b (busy)
-    where q.queue = submit.queue;
-  end if;
-  if not found then
-    perform rdq._queue(queue);
-  end if;
-  if not rdq._permitted(queue, patterns) then
-    perform rdq._require('producer', queue);
-  end if;
+    where q.queue = submit.queue and rdq._permitted(q.queue, patterns);
+    exit when found;
+    -- Refuses, unless it was created or permitted this instant.
+    perform rdq._queue(queue), rdq._require('producer', queue);
+    patterns := rdq._queue_patterns('producer');
+  end loop;
   if headers is not null then
     perform rdq._check_headers(headers);
   end if;
