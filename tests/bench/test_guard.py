@@ -79,6 +79,19 @@ def test_the_calls_of_a_batch_do_not_grow_with_each_task(
     assert sum(calls.values()) / (BATCH * BATCHES) < 4.5, calls
 
 
+def test_a_claim_and_completion_of_one_task_is_few_calls(
+    counted: str, db: psycopg.Connection[Any]
+) -> None:
+    rdq = Rdq()
+    with psycopg.connect(counted, autocommit=True) as session:
+        rdq.submit_many(session, "no-op", payloads(BATCH))
+        for _ in range(BATCH):
+            assert rdq.drain(session, 1) == 1
+    calls = _calls(db, BATCH)
+    # Each costs a statement's start and end, or some, in each transaction.
+    assert sum(calls.values()) / BATCH < 6, calls
+
+
 @pytest.mark.parametrize(("concurrency", "bound"), [(8, 0.5), (100, 0.2)])
 def test_a_runner_asks_much_less_often_than_once_a_task(
     counted: str, db: psycopg.Connection[Any], concurrency: int, bound: float
