@@ -47,9 +47,6 @@ begin
     perform rdq._queue(queue), rdq._require('producer', queue);
     patterns := rdq._queue_patterns('producer');
   end loop;
-  if headers is not null then
-    perform rdq._check_headers(headers);
-  end if;
   if rdq._is_plain(handler, payload, content_type, max_bytes, num_nonnulls(
     run_at, give_up_at, max_attempts, dedupe_key, handler_version, error, task_id
   )) is not true then
@@ -61,6 +58,8 @@ begin
     if num_nonnulls(dedupe_key, error, task_id) > 0 then
       return (rdq._admit(array[given], array[run_at], array[error]))[1];
     end if;
+  elsif headers is not null then
+    perform rdq._check_headers(headers);
   end if;
   -- Nobody can know it yet. The ticket is as _schedule() would write it, and comes after the task, from which it is
   -- selected: by then the transaction has its number (see low_water.sql). As two statements 1.1 times the time,
