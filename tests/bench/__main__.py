@@ -13,6 +13,7 @@ from tests.bench import document, figures, plot, tables
 from tests.bench.case import Case, Cases, Miscounted, Options
 from tests.bench.contender import Contender
 from tests.bench.contenders.bare_sql import BareSql
+from tests.bench.contenders.pgmq import Pgmq
 from tests.bench.contenders.rdq import Rdq
 from tests.bench.contenders.same_writes import SameWrites
 from tests.bench.figures import Sample
@@ -34,7 +35,7 @@ from tests.bench.workloads import (
     wakeup,
 )
 
-CONTENDERS: Sequence[Contender] = (BareSql(), SameWrites(), Rdq(), *PEERS)
+CONTENDERS: Sequence[Contender] = (BareSql(), SameWrites(), Rdq(), Pgmq(), *PEERS)
 WORKLOADS: Mapping[str, Cases] = {
     "drain-sql": drain_sql.cases,
     "drain-runner": drain_runner.cases,

@@ -44,7 +44,7 @@ class Submits(Contender, Protocol):
     """Takes tasks."""
 
     def announce(self, connection: Connection, on: bool) -> None:
-        """Have submits wake workers, or not."""
+        """Have submits wake workers, or not; until then they do what is the default."""
 
     def submit(self, connection: Connection, work: Work, payload: str) -> None:
         """Submit one task."""

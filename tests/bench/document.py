@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench import tables
+from tests.bench.contenders.pgmq import Pgmq
 from tests.bench.figures import Sample, Spread
 from tests.bench.peers import PEERS
 from tests.bench.tables import FLOOR, OWN_FLOOR
@@ -35,8 +36,8 @@ contender runs once, on a fresh copy of its database, and each goes first in eve
   whole, as between two checkpoints of a server at work.
 - **statements, claims, reports**: a task, as `pg_stat_statements` counts them.
 
-After each drain and each storm the benchmark asks how often handlers ran: rdq's history, or the
-process in which they ran. A run in which that is not what was submitted fails.
+After each drain and each storm the benchmark asks how often handlers ran: the contender's tables,
+or the process in which they ran. A run in which that is not what was submitted fails.
 
 The floor, *{FLOOR}*, is the least that delivers at least once: a claim moves rows from one table
 to another, a completion deletes them there (`tests/bench/contenders/bare_sql.py`). It keeps no
@@ -50,7 +51,8 @@ CONTENDERS: Final = """\
 
 Each of the others runs as its users run it: its own library, pool and worker, in processes of its
 own, in the best configuration that its documentation has, with the log that it has by default. Its
-module in `tests/bench/contenders/` says which that is.
+module in `tests/bench/contenders/` says which that is. pgmq is SQL and has no worker: it takes part
+where tasks are submitted and drained through SQL, and its functions are called as rdq's are.
 
 | contender | version | module | what it keeps |
 | --- | --- | --- | --- |
@@ -123,6 +125,7 @@ def _contenders(samples: Sequence[Sample]) -> Iterable[str]:
     known[FLOOR] = ("bare_sql.py", "the stacks of failures")
     known[OWN_FLOOR] = ("same_writes.py", "what rdq keeps of a task that succeeds")
     known[tables.OURS] = ("rdq.py", "every attempt, with the message and the stack of each failure")
+    known[Pgmq.name] = ("pgmq.py", "how often a message was read; one that is done is deleted")
     for name, version in versions.items():
         source, keeps = known[name]
         yield f"| {name} | {version} | `{source}` | {keeps} |"

@@ -53,6 +53,11 @@ class Python:
             (self.folder / "installed").touch()
         return [str(binary)]
 
+    def file(self, path: str) -> Path:
+        """Return a file of the packages that are there, by its path below `site-packages`."""
+        [found] = self.folder.glob(f"lib/*/site-packages/{path}")
+        return found
+
     def versions(self) -> str:
         """Return what is installed of the packages, for the record."""
         names = [package.partition("==")[0].partition("[")[0] for package in self.packages]
@@ -108,6 +113,15 @@ class Node:
             ".version}`); console.log([...seen, `Node ${version}`].join(', '))"
         )
         return _run([*self.command(), "-e", script, name, "pg"], cwd=self.folder)
+
+
+def missing(installation: Python | Node) -> str | None:
+    """Return why it cannot be had, None if it is there, or is now."""
+    try:
+        installation.command()
+    except NotInstallable as error:
+        return str(error)
+    return None
 
 
 def _folder(package: str) -> Path:

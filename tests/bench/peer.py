@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.bench.installations import Node, NotInstallable, Python
+from tests.bench.installations import Node, Python, missing
 from tests.bench.processes import ROOT, WorkerFailed, running
 from tests.bench.stage import Stage
 
@@ -105,11 +105,7 @@ class Peer:
         return self.installation.versions()
 
     def missing(self) -> str | None:
-        try:
-            self.installation.command()
-        except NotInstallable as error:
-            return str(error)
-        return None
+        return missing(self.installation)
 
     def prepare(self, dsn: str) -> None:
         with (

@@ -29,6 +29,8 @@ def cases(options: Options) -> Sequence[Case]:
     def announced(contender: Submits | Peer, stage: Stage) -> Figures:
         if isinstance(contender, Peer):
             return _by_library(contender, stage, "submit", few, sessions=SESSIONS)
+        with stage.session() as connection:
+            contender.announce(connection, True)
         return _single(contender, stage, few)
 
     def listening(contender: Works, stage: Stage) -> Figures:
