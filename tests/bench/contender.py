@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import psycopg
@@ -80,6 +81,36 @@ class Works(Submits, Protocol):
         self, stage: Stage, work: Work, concurrency: int, **options: str
     ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Run a worker; it ends with the block. It may need to be waited for until `ready`."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A task that was claimed.
+
+    :param key: by which it is settled.
+    :param attempt: from 1 on.
+    """
+
+    key: tuple[Any, ...]
+    work: str
+    payload: str
+    attempt: int
+
+
+@runtime_checkable
+class Loops(Works, Protocol):
+    """Lets a loop in one thread be its worker, over its statements alone."""
+
+    channel: str
+    """Where submits notify."""
+
+    def hold(self, connection: Connection, batch: int) -> list[Held]:
+        """Claim up to `batch` tasks."""
+
+    def settle(
+        self, connection: Connection, done: Sequence[Held], failed: Sequence[tuple[Held, str]]
+    ) -> None:
+        """Store how tasks ended, in one transaction; of those that failed with their stacks."""
 
 
 @runtime_checkable

@@ -6,15 +6,14 @@ leases, no policies, no history of what succeeded.
 """
 
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
 import psycopg
 
-from tests.bench.contender import ATTEMPTS, Connection, Work
-from tests.bench.processes import running
+from tests.bench import loops
+from tests.bench.contender import ATTEMPTS, Connection, Held, Work
 from tests.bench.stage import Stage
 
 SCHEMA: Final = """
@@ -69,6 +68,7 @@ class BareSql:
         /* bench */ select not exists (select from ready) and not exists (select from held)
         """
     claims = "skip locked"
+    channel = "ready"
 
     def __init__(self) -> None:
         self._announces = True
@@ -112,13 +112,22 @@ class BareSql:
             connection.execute(COMPLETE, [[row[0] for row in rows]])
         return len(rows)
 
+    def hold(self, connection: Connection, batch: int) -> list[Held]:
+        rows = connection.execute(CLAIM, [batch], binary=True)
+        return [Held((number,), work, text, attempt) for number, work, text, attempt in rows]
+
+    def settle(
+        self, connection: Connection, done: Sequence[Held], failed: Sequence[tuple[Held, str]]
+    ) -> None:
+        with connection.transaction():
+            if done:
+                connection.execute(COMPLETE, [[held.key[0] for held in done]])
+            if failed:
+                stacks = [stack for _, stack in failed]
+                connection.execute(FAIL, [[held.key[0] for held, _ in failed], stacks])
+
     def ready(self, workers: int) -> str:
-        return f"""
-            /* bench */ select count(*) >= {workers}
-            from pg_stat_activity
-            where datname = current_database() and application_name = 'bare-worker'
-              and state = 'idle' and query like '%held%'
-            """
+        return loops.ready(workers, self.claims)
 
     def executions(self, connection: Connection) -> int:
         [(succeeded, failed)] = connection.execute(
@@ -132,13 +141,10 @@ class BareSql:
         ).fetchall()
         return int(succeeded + failed)
 
-    @contextmanager
     def worker(
         self, stage: Stage, work: Work, concurrency: int, **options: str
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, "-m", "tests.bench.bare_worker", stage.dsn, str(concurrency)]
-        with running(command, stage.log("bare-worker")) as process:
-            yield process
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        return loops.worker(stage, self.name, concurrency)
 
     def bury(self, connection: Connection, count: int) -> None:
         connection.execute(

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from rdq_runner.migrate import migrate
 from rdq_runner.sql import OPEN_REDRIVES, QUEUE_STATS
 from tests.bench import copies
-from tests.bench.contender import ATTEMPTS, Connection, Pile, Work
+from tests.bench.contender import ATTEMPTS, Connection, Held, Pile, Work
 from tests.bench.payloads import payloads
 from tests.bench.processes import running
 from tests.bench.stage import Stage
@@ -34,6 +34,7 @@ class Rdq:
         /* bench */ select not exists (select from rdq.due) and not exists (select from rdq.lease)
         """
     claims = "rdq.claim("
+    channel = "rdq_due"
 
     def version(self) -> str:
         return version("rdq-runner")
@@ -77,6 +78,31 @@ class Rdq:
                 [[h[0] for h in held], [h[1] for h in held], [None] * len(held)],
             )
         return len(held)
+
+    def hold(self, connection: Connection, batch: int) -> list[Held]:
+        rows = connection.execute(
+            """
+            select task_id, claim_token, handler, convert_from(payload, 'UTF8'), attempt_count
+            from rdq.claim(array[%s], 'loop', %s)
+            """,
+            [QUEUE, batch],
+            binary=True,
+        )
+        return [Held((task_id, token), *rest) for task_id, token, *rest in rows]
+
+    def settle(
+        self, connection: Connection, done: Sequence[Held], failed: Sequence[tuple[Held, str]]
+    ) -> None:
+        keys = [held.key for held in done] + [held.key for held, _ in failed]
+        failures = [{"type": "Unavailable", "stack": stack} for _, stack in failed]
+        connection.execute(
+            "select count(*) from rdq.report(%s, %s, %s::jsonb[])",
+            [
+                [task_id for task_id, _ in keys],
+                [token for _, token in keys],
+                [*(None for _ in done), *map(Jsonb, failures)],
+            ],
+        )
 
     def ready(self, workers: int) -> str:
         return f"""

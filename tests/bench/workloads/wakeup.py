@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tests.bench import loops
 from tests.bench.case import READY_SECONDS, Case, Options, submit_singly
-from tests.bench.contender import Works
+from tests.bench.contender import Loops, Works
 from tests.bench.figures import Figures
 from tests.bench.pacer import pacing
 from tests.bench.payloads import payloads
@@ -31,11 +32,15 @@ Submit = Callable[[str], int]
 
 
 def cases(options: Options) -> Sequence[Case]:
-    """An idle worker; one with half the load that it can take."""
+    """An idle worker; a loop in one thread; a worker with half the load that it can take."""
     tasks = options.tasks or TASKS
 
     def idle(contender: Works | Peer, stage: Stage) -> Figures:
         with Stamps(stage.folder) as stamps, _worker(contender, stage) as submit:
+            return _measure(stage, stamps, submit, tasks)
+
+    def looped(contender: Loops, stage: Stage) -> Figures:
+        with Stamps(stage.folder) as stamps, _loop(contender, stage) as submit:
             return _measure(stage, stamps, submit, tasks)
 
     def busy(contender: Works, stage: Stage) -> Figures:
@@ -48,6 +53,7 @@ def cases(options: Options) -> Sequence[Case]:
 
     return [
         Case("wake-up", "idle worker", (Works, Peer), idle),
+        Case("wake-up", "idle loop", (Loops,), looped),
         Case("wake-up", "worker at half load", (Works,), busy),
     ]
 
@@ -72,8 +78,24 @@ def _worker(contender: Works | Peer, stage: Stage) -> Iterator[Submit]:
             worker.ask("work", work="stamp", concurrency=CONCURRENCY)
             yield lambda text: int(producer.ask("one", work="stamp", payload=text)["began"])
         return
-    with contender.worker(stage, "stamp", CONCURRENCY), stage.session() as connection:
+    with contender.worker(stage, "stamp", CONCURRENCY):
         wait_for(stage, contender.ready(1), READY_SECONDS)
+        with _submitting(contender, stage) as submit:
+            yield submit
+
+
+@contextmanager
+def _loop(contender: Loops, stage: Stage) -> Iterator[Submit]:
+    """Run a loop as the worker, and what submits to it."""
+    with loops.worker(stage, contender.name, CONCURRENCY):
+        wait_for(stage, loops.ready(1, contender.claims), READY_SECONDS)
+        with _submitting(contender, stage) as submit:
+            yield submit
+
+
+@contextmanager
+def _submitting(contender: Works, stage: Stage) -> Iterator[Submit]:
+    with stage.session() as connection:
 
         def submit(text: str) -> int:
             began = time.monotonic_ns()
