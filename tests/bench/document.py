@@ -66,7 +66,7 @@ REPRODUCE: Final = """\
 ## Do it again
 
 ```
-make bench                                                 # all but the long ones: about an hour
+make bench                                                 # all but the long ones: half an hour
 make bench ARGS="--contender rdq --contender 'bare SQL'"   # without the others: half of that
 make bench ARGS="--only drain-sql --variant 'batch 100'"   # one case
 make bench ARGS="--only growth --repeats 1 --append"       # growth, kept beside the others
