@@ -119,10 +119,16 @@ class Database:
         self._deadlines.start()
         return Watch(self._deadlines, patience)
 
-    def lost(self, purpose: str, error: psycopg.Error) -> None:
-        """Note that a session failed."""
+    def lost(self, purpose: str, error: psycopg.Error, seen: int) -> None:
+        """Note that a session failed.
+
+        :param seen: `outages` when the session connected. One that is over by now may have broken
+            this connection as well, as that of a thread that waited: it is no other outage.
+        """
         with self._lock:
             first = not self._out
+            if first and seen != self.outages:
+                return
             self.outages += first
             self._out.add(purpose)
         if first:
@@ -187,7 +193,7 @@ class Session:
             self.close()
             self._failures += 1
             if not self._quiet:
-                self._database.lost(self.purpose, error)
+                self._database.lost(self.purpose, error, self._outages)
             raise
         self._failures = 0
         if not self._quiet:

@@ -1,7 +1,8 @@
 """What a session sends to the server, and how."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import psycopg
 import pytest
 
 from rdq_runner.sessions import PREPARE_AFTER, Database, Session
@@ -9,12 +10,17 @@ from rdq_runner.sql import Functions
 
 
 @pytest.fixture
-def session(database: str) -> Iterator[Session]:
+def client(database: str) -> Iterator[Database]:
     client = Database(database, "test")
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def session(client: Database) -> Iterator[Session]:
     session = Session(client, "test")
     yield session
     session.close()
-    client.close()
 
 
 def prepared(session: Session) -> int:
@@ -36,3 +42,41 @@ def test_nothing_is_prepared_behind_a_pooler(
 ) -> None:
     monkeypatch.setattr(Functions, "is_direct", lambda self: False)
     assert prepared(session) == 0
+
+
+def use(session: Session) -> None:
+    """Make a call that works."""
+    with session.functions() as rdq:
+        rdq.clock()
+
+
+def lose(session: Session, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Make a call that lasts as long as `meanwhile` and then meets the end of its connection."""
+
+    def call() -> None:
+        with session.functions() as rdq:
+            meanwhile()
+            rdq._connection.execute("select pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(psycopg.OperationalError):
+        call()
+
+
+def test_an_outage_is_said_once_though_a_session_finds_out_when_it_is_over(
+    client: Database, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    def go_out() -> None:
+        lose(session)
+        use(session)
+
+    caplog.set_level("INFO", "rdq_runner")
+    once = ["database unavailable", "database available again"]
+    other = Session(client, "other")
+    lose(other, meanwhile=go_out)
+    use(other)
+    assert caplog.messages == once
+    assert client.outages == 1
+    lose(other)
+    use(other)
+    assert caplog.messages == once * 2
+    other.close()
