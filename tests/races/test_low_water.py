@@ -37,10 +37,11 @@ def test_a_mark_rises_while_nothing_waits(first: Session) -> None:
 
     def has_risen() -> bool:
         seen = first.value(MARK.format("looked_at - interval '1 second'"))
+        time.sleep(UNSEEN_SECONDS)
         look(first)
         return marked(first, f"due_from = '{seen}' and expires_from = '{seen}'")
 
-    # Not at once where others write in other databases of the server.
+    # A look raises nothing that meets a transaction of the one before, in whichever database.
     wait_until(has_risen)
 
 
