@@ -40,8 +40,6 @@ GIVE_WAY_SECONDS: Final = 0.002
 LOOK_AGAIN_SECONDS: Final = 0.1
 # How often to ask about handlers that are unknown.
 NEWS_SECONDS: Final = 1.0
-# While results pile up, how often to look whether they still do.
-BACKLOG_PAUSE_SECONDS: Final = 0.2
 UNROUTABLE_DELAY_SECONDS: Final = 60.0
 UNROUTABLE_SAY_SECONDS: Final = 60.0
 
@@ -120,6 +118,7 @@ class Claims(Loop):
         self._refresh = refresh
         self._turns = Turns(plan.concurrency, lambda: plan.concurrency - leases.running_count)
         self._worked = False
+        self._held_up = False  # by a backlog of outcomes that are not reported
         self._look_again = plan.poll_seconds
         self._told = False  # that there was work; another may have been faster
         self._found = False  # something, with the last claim
@@ -138,6 +137,11 @@ class Claims(Loop):
     def freed(self) -> None:
         """Claim for a slot that is free, if there may be something to claim."""
         if self._turns.freed():
+            self.wake()
+
+    def reported(self) -> None:
+        """Claim on, where the backlog of outcomes was full."""
+        if self._held_up:
             self.wake()
 
     def _opened(self, rdq: Functions) -> None:
@@ -177,9 +181,14 @@ class Claims(Loop):
         return super().failed(error)
 
     def _pause(self) -> float:
-        if self._leases.finished_count >= self._plan.max_unreported:
-            return BACKLOG_PAUSE_SECONDS
+        self._held_up = self._is_backlog_full()
+        # Who has reported some just now did not know that somebody waits.
+        if self._held_up and self._is_backlog_full():
+            return math.inf
         return self._turns.pause()
+
+    def _is_backlog_full(self) -> bool:
+        return self._leases.finished_count >= self._plan.max_unreported
 
     def _claim(self, rdq: Functions) -> None:
         plan = self._plan

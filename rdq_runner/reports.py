@@ -34,6 +34,7 @@ class Reports(Loop):
 
     :param rescheduled: is called with the seconds until tasks are due again: nothing else announces
         it.
+    :param reported: is called when the database has some outcomes.
     :param failed: is called when leases want to be renewed, since a report has failed.
     """
 
@@ -43,12 +44,14 @@ class Reports(Loop):
         leases: Leases,
         metrics: Metrics,
         rescheduled: Callable[[float], None],
+        reported: Callable[[], None],
         failed: Callable[[], None],
     ) -> None:
         super().__init__(session)
         self._metrics = metrics
         self._leases = leases
         self._rescheduled = rescheduled
+        self._reported = reported
         self._failed = failed
 
     def step(self, rdq: Functions) -> float | None:
@@ -154,6 +157,7 @@ class Reports(Loop):
 
     def _settle(self, settled: Sequence[_Settled]) -> None:
         self._leases.settle([lease for lease, _ in settled])
+        self._reported()
         for level, is_stale in ((logging.INFO, False), (logging.WARNING, True)):
             say_each(
                 level,

@@ -139,6 +139,7 @@ class Runner:
             self._leases,
             metrics,
             rescheduled=lambda seconds: self._claims.due_in(seconds),
+            reported=lambda: self._claims.reported(),
             failed=lambda: self._heartbeat.wake(),
         )
         self._heartbeat = Heartbeat(

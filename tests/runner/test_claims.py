@@ -44,6 +44,15 @@ def test_a_backlog_of_a_limited_handler_is_worked_off_though_slots_are_free(
     queue.wait_for("SUCCEEDED", *tasks)
 
 
+def test_a_backlog_of_outcomes_holds_claims_up_no_longer_than_it_lasts(
+    queue: Queue, start: Start, only_notices: dict[str, float]
+) -> None:
+    tasks = [queue.submit("ok") for _ in range(30)]
+    start(concurrency=1, max_unreported=1, **only_notices)
+    # A claim and a report for each: of a few milliseconds, and a busy machine takes tens.
+    queue.wait_for("SUCCEEDED", *tasks, seconds=4)
+
+
 def test_what_is_not_announced_is_found_while_there_is_work(
     queue: Queue,
     start: Start,
