@@ -259,7 +259,7 @@ class Claims(Loop):
             if executor := self._executor(lease):
                 begin.setdefault(executor, []).append(lease)
         for executor, own in begin.items():
-            say_each(logging.INFO, "attempt begins", [lease.labels for lease in own])
+            say_each(logging.INFO, "attempt begins", (lease.labels for lease in own))
             executor.run(own)
 
     def _executor(self, lease: Lease) -> Executor | None:

@@ -181,6 +181,14 @@ def _apply(config: Configuration | None, dsn: str, dry_run: bool) -> None:
     default="json",
     show_default=True,
 )
+@option(
+    "--log-level",
+    "RDQ_LOG_LEVEL",
+    type=click.Choice(["info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Leave out what matters less; the begin and the end of each attempt are info.",
+)
 def _run(
     config: Configuration | None,
     dsn: str,
@@ -197,13 +205,14 @@ def _run(
     metrics_port: int | None,
     metrics_address: str,
     log_format: logs.LogFormat,
+    log_level: logs.LogLevel,
 ) -> None:
     """Run the tasks of some queues.
 
     SIGTERM or SIGINT: claim no more, let handlers end, report, hand the rest back. A second one:
     do not wait for handlers.
     """
-    logs.configure(log_format)
+    logs.configure(log_format, log_level)
     # Before the handlers are loaded, which may know better. This, and not to look again and again
     # at what is loaded, saves a tenth of a runner's processor time.
     gc.set_threshold(COLLECTOR_THRESHOLD)

@@ -10,7 +10,7 @@ them: that takes an eighth. An application that embeds a runner gets ordinary re
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -20,6 +20,7 @@ from rdq_runner.fields import Fields, members
 LOGGER: Final = logging.getLogger("rdq_runner")
 
 LogFormat = Literal["json", "text"]
+LogLevel = Literal["info", "warning", "error"]
 
 
 def say(level: int, event: str, **fields: object) -> None:
@@ -27,24 +28,24 @@ def say(level: int, event: str, **fields: object) -> None:
     say_each(level, event, [fields])
 
 
-def say_each(level: int, event: str, each: Sequence[Fields]) -> None:
-    """Log an event once for each of these fields, as `say` does."""
-    if not each or not LOGGER.isEnabledFor(level):
+def say_each(level: int, event: str, each: Iterable[Fields]) -> None:
+    """Log an event once for each of these fields, as `say` does; they are read only then."""
+    if not LOGGER.isEnabledFor(level) or not (lines := list(each)):
         return
     if own := _only_handler(level):
-        own.write(level, event, each)
+        own.write(level, event, lines)
         return
-    for fields in each:
+    for fields in lines:
         extra = {"rdq_fields": {name: value for name, value in fields.items() if value is not None}}
         LOGGER.handle(
             LOGGER.makeRecord(LOGGER.name, level, __file__, 0, event, (), None, "say", extra)
         )
 
 
-def configure(log_format: LogFormat) -> None:
-    """Send all logs of the process, from INFO on, to standard error."""
+def configure(log_format: LogFormat, log_level: LogLevel) -> None:
+    """Send all logs of the process, from a level on, to standard error."""
     handler = Lines(JsonFormatter() if log_format == "json" else TextFormatter())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.basicConfig(level=log_level.upper(), handlers=[handler])
 
 
 class JsonFormatter(logging.Formatter):

@@ -162,11 +162,11 @@ class Reports(Loop):
             say_each(
                 level,
                 "attempt ended",
-                [
+                (
                     {**lease.labels, "seconds": _seconds(lease), **fields}
                     for lease, fields in settled
                     if bool(fields.get("stale")) is is_stale
-                ],
+                ),
             )
 
 

@@ -50,9 +50,10 @@ CONTENDERS: Final = """\
 ## Who takes part
 
 Each of the others runs as its users run it: its own library, pool and worker, in processes of its
-own, in the best configuration that its documentation has, with the log that it has by default. Its
-module in `tests/bench/contenders/` says which that is. pgmq is SQL and has no worker: it takes part
-where tasks are submitted and drained through SQL, and its functions are called as rdq's are.
+own, in the best configuration that its documentation has, and nobody writes a line of log for each
+task. Its module in `tests/bench/contenders/` says which that is. pgmq is SQL and has no worker: it
+takes part where tasks are submitted and drained through SQL, and its functions are called as rdq's
+are.
 
 | contender | version | module | what it keeps |
 | --- | --- | --- | --- |

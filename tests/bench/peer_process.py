@@ -6,6 +6,7 @@ output. All of it is the library's own way: its submits, its pool, its worker.
 
 import asyncio
 import json
+import logging
 import signal
 import sys
 import time
@@ -71,7 +72,8 @@ KINDS: Final = ("no-op-async", "storm-async", "stamp", "sleep")
 
 
 async def serve(queue: Queue) -> None:
-    """Do what each line says until there is no more."""
+    """Do what each line says until there is no more; nothing is logged."""
+    logging.disable()
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

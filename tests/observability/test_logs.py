@@ -61,6 +61,16 @@ def test_the_runner_can_write_for_a_terminal(queue: Queue, run: Run) -> None:
     assert f"INFO     attempt ended    task={task} queue=q handler=ok attempt=1 seconds=" in line
 
 
+def test_attempts_can_be_left_out(queue: Queue, run: Run) -> None:
+    runner = run("--log-level", "warning")
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    unknown = queue.submit("unknown")
+    runner.wait_for("no such handler in this runner")
+    queue.wait_for_outcomes("RELEASED", unknown)
+    runner.stop()
+    assert {line["level"] for line in runner.events} == {"warning"}
+
+
 def test_no_value_can_pretend_to_be_another_line_or_field() -> None:
     values = ["two words", "a\nb", "\x1b[31mred", "x=1", 'say "hi"', "", "naïve", "\u2028"]
     fields = {f"f{number}": value for number, value in enumerate(values)}

@@ -7,8 +7,7 @@
 
 import { KINDS, FAILURES, execute, load, serve } from "../peer_process.mjs";
 
-process.env.NO_LOG_SUCCESS = "1"; // it logs failures, as by default
-const { run, makeWorkerUtils } = await load("graphile-worker");
+const { Logger, run, makeWorkerUtils } = await load("graphile-worker");
 
 const BATCH = 500; // of the local queue
 const AT_ONCE = `
@@ -55,6 +54,7 @@ class GraphileWorker {
       preset: {
         worker: {
           connectionString: "postgres:///",
+          logger: new Logger(() => () => {}),
           concurrentJobs: concurrency,
           maxPoolSize: 10,
           pollInterval: work === "storm-async" ? 20 : 2000,

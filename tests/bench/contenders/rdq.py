@@ -126,6 +126,7 @@ class Rdq:
     ) -> Iterator[subprocess.Popen[bytes]]:
         command = [sys.executable, "-m", "rdq_runner", "run", "--dsn", stage.dsn, "--queue", QUEUE]
         command += ["--handlers", "tests.bench.handlers", "--concurrency", str(concurrency)]
+        command += ["--log-level", "warning"]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", value]
         with running(command, stage.log("rdq-runner")) as process:
