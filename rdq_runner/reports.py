@@ -71,7 +71,8 @@ class Reports(Loop):
                 releases.setdefault(lease.outcome, []).append(lease)
             else:
                 attempts.append(lease)
-        self._settle(committed)
+        if committed:
+            self._settle(committed)
         refused = self._report(rdq, attempts) if attempts else None
         for release, leases in releases.items():
             self._release(rdq, release, leases)
