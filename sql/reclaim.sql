@@ -27,8 +27,9 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  wanted integer := max_tasks;
-  share integer;
+  reach integer := max_tasks;
+  share integer := ceil(max_tasks::numeric / greatest(cardinality(queues), 1));
+  expired uuid[];
   task_ids uuid[];
   claim_tokens uuid[];
   endings rdq.attempt[];
@@ -44,34 +45,48 @@ begin
   ) then
     return;
   end if;
-  -- An even share for each queue, then what is left, as in _take_due().
-  foreach share in array array[ceil(max_tasks::numeric / greatest(cardinality(queues), 1))::integer, max_tasks] loop
-    -- Walks lease_by_expiry from the low water, a queue at a time.
-    select array_agg(e.task_id), array_agg(e.claim_token)
-    into task_ids, claim_tokens
-    from (
-      select x.task_id, x.claim_token
+  loop
+    -- Walks lease_by_expiry from the low water, a queue at a time, an even share for each, and locks nothing yet.
+    expired := array(
+      select e.task_id
       from (select w.* from rdq._low_water_marks(queues) w order by random()) w
       cross join lateral (
-        select l.task_id, l.claim_token
+        select l.task_id
         from rdq.lease l
         where l.queue = w.queue and l.expires_at between w.expires_from and moment
         order by l.expires_at
         limit share
-        for update skip locked
-      ) x
-      limit wanted
-    ) e;
-    exit when task_ids is null;
-    wanted := wanted - cardinality(task_ids);
-    select array_agg(rdq._vanished_attempt(l, moment)), array_agg(l.give_up_at)
-    into endings, give_up_ats
-    from unnest(rdq._take(task_ids, claim_tokens)) l;
-    return query
-      select c.task_id, c.status
-      from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;
-    exit when wanted = 0 or cardinality(queues) = 1;
+      ) e
+      limit reach
+    );
+    if share < reach and cardinality(expired) < reach then
+      -- What is left to any that has more.
+      share := reach;
+      continue;
+    end if;
+    -- Walks lease_pkey in the order of the ids, as _take() does. "is true" keeps it from another index.
+    select array_agg(t.task_id), array_agg(t.claim_token) into task_ids, claim_tokens
+    from (
+      select l.task_id, l.claim_token
+      from rdq.lease l
+      where l.task_id = any (expired) and (l.expires_at <= moment) is true
+      limit max_tasks
+      for update skip locked
+    ) t;
+    exit when task_ids is not null or cardinality(expired) < reach;
+    -- All of those are locked, so none is held: on to those behind them.
+    reach := 4 * reach;
+    share := reach;
   end loop;
+  if task_ids is null then
+    return;
+  end if;
+  select array_agg(rdq._vanished_attempt(l, moment)), array_agg(l.give_up_at)
+  into endings, give_up_ats
+  from unnest(rdq._take(task_ids, claim_tokens)) l;
+  return query
+    select c.task_id, c.status
+    from rdq._conclude(endings, give_up_ats, array_fill(null::timestamptz, array[cardinality(endings)])) c;
 end
 $$;
 

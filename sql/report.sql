@@ -223,6 +223,7 @@ returns setof uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -231,21 +232,20 @@ declare
 begin
   perform rdq._check_claims(task_ids, claim_tokens);
   perform rdq._check_lease(lease);
-  -- A lease that is locked is being ended; waiting for that would hold up the others.
+  -- A lease that is locked is being ended; waiting for that would hold up the others. Walks lease_pkey in the
+  -- order of the ids, as _take() does.
   update rdq.lease l
   set expires_at = greatest(l.expires_at, moment + coalesce(
     heartbeat.lease, (select q.lease from rdq.queue q where q.queue = l.queue)
   ))
   where l.ctid = any (array(
-    select h.ticket
-    from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
-    cross join lateral (
-      select l.ctid as ticket
-      from rdq.lease l
-      where l.task_id = g.task_id and l.claim_token = g.claim_token
-      limit 1
-      for no key update skip locked
-    ) h
+    select l.ctid
+    from rdq.lease l
+    where l.task_id = any (task_ids)
+      and ((l.task_id, l.claim_token) in (
+        select g.task_id, g.claim_token from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
+      )) is true
+    for no key update skip locked
   ));
   return query
   select distinct g.task_id
@@ -408,7 +408,9 @@ as $$
 begin
   with late as materialized (
     select a.row, g.outcome
-    from unnest(task_ids, claim_tokens, outcomes) as g (task_id, claim_token, outcome)
+    from (
+      select g.* from unnest(task_ids, claim_tokens, outcomes) as g (task_id, claim_token, outcome) order by g.task_id
+    ) g
     cross join lateral (
       select a.ctid as row
       from rdq.attempt a

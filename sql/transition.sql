@@ -7,7 +7,10 @@
 --   _bury      (caller) → dead
 --
 -- Lock order: leases in the order of task ids; then inserts; then dedupe keys, which belong to the holder
--- of the ticket. Sweeps skip locked tickets, so they never wait.
+-- of the ticket. Sweeps skip locked tickets. They go through leases in the same order all the same: "skip
+-- locked" does wait when a heartbeat commits in the instant between the look at a lease and the try to lock it,
+-- and another report has taken the renewed lease by then (heap_lock_updated_tuple() of PostgreSQL knows no
+-- skipping). No other ticket is ever updated.
 --
 -- Plans do not flip with statistics, not even with those of a table that was analysed when it was empty.
 -- What is looked up for each of many is written as "cross join lateral (select … limit 1)": the limit

@@ -26,6 +26,18 @@ def test_a_sweep_does_not_wait_for_one_that_hangs(first: Session, second: Sessio
     assert second.value("select count(*) from rdq.attempt where outcome = 'LEASE_EXPIRED'") == 10
 
 
+def test_leases_that_somebody_is_ending_do_not_hide_those_behind_them(
+    first: Session, second: Session
+) -> None:
+    expire(first, 40)
+    with first.transaction():
+        assert len(first.reclaim(30)) == 30
+        assert len(second.reclaim(1)) == 1
+        assert len(second.reclaim(7)) == 7
+        assert len(second.reclaim(7)) == 2
+        assert second.reclaim(7) == []
+
+
 def test_a_sweep_takes_over_from_one_that_is_killed(first: Session, second: Session) -> None:
     expire(first, 10)
     first.execute("begin")
