@@ -13,6 +13,7 @@ set local check_function_bodies = off;
 \ir identity.sql
 \ir audit.sql
 \ir storable.sql
+\ir compression.sql
 \ir policy.sql
 \ir queue.sql
 \ir history.sql
