@@ -74,7 +74,7 @@ begin
       for update skip locked
     ) t;
     exit when task_ids is not null or cardinality(expired) < reach;
-    -- All of those are locked, so none is held: on to those behind them.
+    -- Others have locked all of those. Nothing is locked here yet, so those behind them may have any ids.
     reach := 4 * reach;
     share := reach;
   end loop;
