@@ -408,6 +408,7 @@ as $$
 begin
   with late as materialized (
     select a.row, g.outcome
+    -- Skips what is locked in one order, as whoever locks leases does.
     from (
       select g.* from unnest(task_ids, claim_tokens, outcomes) as g (task_id, claim_token, outcome) order by g.task_id
     ) g

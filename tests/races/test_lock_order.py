@@ -116,10 +116,10 @@ def plans_of(session: Session, call: Call, claims: list[Claim]) -> list[dict[str
     return [json.loads(notice.partition("plan:\n")[2])["Plan"] for notice in notices]
 
 
-def locking_scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Find the scans of leases that lock or delete what they come upon."""
+def locking_scans(plan: dict[str, Any], locks: bool = False) -> Iterator[dict[str, Any]]:
+    """Find the scans of leases, however deep, below what locks or deletes the rows that come up."""
+    if locks and plan["Node Type"].endswith("Scan") and plan.get("Relation Name") == "lease":
+        yield plan
+    locks = locks or plan["Node Type"] == "LockRows" or plan.get("Operation") == "Delete"
     for child in plan.get("Plans", []):
-        locks = plan["Node Type"] == "LockRows" or plan.get("Operation") == "Delete"
-        if locks and child.get("Relation Name") == "lease":
-            yield child
-        yield from locking_scans(child)
+        yield from locking_scans(child, locks)
