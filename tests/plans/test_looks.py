@@ -93,8 +93,7 @@ def looks(pages_for_a_count: int) -> list[Look]:
         # A day has 33,000, which are on so many pages of the table and its index.
         Look(f"{groups}(since => now() - interval '1 day')", 100, 2_500),
         Look("select * from rdq.dead_letter_timeline(max_rows => 100)", 100, 1_500),
-        # The first of a session: 600 are the catalogue's, twice if its caches are reset meanwhile.
-        Look("select * from rdq.claim('{ready}', 'worker')", 1, 1_500),
+        Look("select * from rdq.claim('{ready}', 'worker')", 1, 1_000),
     ]
 
 
@@ -102,14 +101,21 @@ def measure(db: psycopg.Connection[Any], state: str, queries: list[Look]) -> lis
     """Say which looks touch more pages than they may."""
     excess = []
     for look in queries:
-        explain = f"explain (analyze, buffers, format json) {look.query}".encode()
-        [(plans,)] = db.execute(explain).fetchall()
-        plan = plans[0]["Plan"]
-        pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-        assert plan["Actual Rows"] == look.rows, look.query
+        # Twice: when DDL of others, in any database, has overrun its caches, a session reads the
+        # catalogue again, up to two thousand pages.
+        pages = min(touched(db, look), touched(db, look))
         if pages > look.pages:
             excess.append(f"{look.query} {state}: {pages} > {look.pages}")
     return excess
+
+
+def touched(db: psycopg.Connection[Any], look: Look) -> int:
+    """Look once; return how many pages that touched."""
+    explain = f"explain (analyze, buffers, format json) {look.query}".encode()
+    [(plans,)] = db.execute(explain).fetchall()
+    plan = plans[0]["Plan"]
+    assert plan["Actual Rows"] == look.rows, look.query
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 def long_values_read(db: psycopg.Connection[Any]) -> int:
