@@ -59,19 +59,28 @@ create or replace function rdq._audit(
 language plpgsql
 as $$
 begin
-  insert into rdq.audit (at, actor, action, queue, task_id, redrive_id, filter, affected, reason, before, after)
-  values (clock_timestamp(), rdq._actor(), action, queue, task_id, redrive_id, filter, affected, reason, before, after);
+  loop
+    insert into rdq.audit (at, actor, login, action, queue, task_id, redrive_id, filter, affected, reason, before, after)
+    values (
+      clock_timestamp(), rdq._actor(), session_user, action, queue, task_id, redrive_id, filter, affected,
+      rdq._clip(reason, 4096), before, after
+    )
+    -- Somebody had the same number.
+    on conflict do nothing;
+    exit when found;
+  end loop;
 end
 $$;
 
-comment on function rdq._audit(text, text, uuid, uuid, jsonb, bigint, text, jsonb, jsonb) is 'Writes a row of the audit; the one place that does.';
+comment on function rdq._audit(text, text, uuid, uuid, jsonb, bigint, text, jsonb, jsonb) is
+'Writes a row of the audit; the one place that does. Of a reason it keeps 4 KiB.';
 
 create or replace function rdq._refuse_audit_change() returns trigger
 language plpgsql
 as $$
 begin
   perform rdq._refuse('RD007',
-    format('rdq.audit is append only; %s is not permitted', lower(tg_op)),
+    format('rdq.audit is append only; %s is not permitted', lower(tg_op collate "C")),
     'The audit says what happened. Add a row by acting, with a reason; old rows go through rdq.purge_audit.');
   return null;
 end

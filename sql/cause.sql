@@ -36,13 +36,13 @@ set search_path = pg_catalog, pg_temp
 as $$
   select *
   from rdq._dead_letter_groups(
-    rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until),
+    rdq._visible(rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until)),
     rdq._queue_patterns('viewer'), max_rows
   )
 $$;
 
 comment on function rdq.dead_letter_groups(text, text, text, text, text, text, timestamptz, timestamptz, integer) is
-'The dead letters that match, grouped by cause (fingerprint), the largest group first. share is that of all that match, from 0 to 1; growing says that one died in the last five minutes; the sample is the last that died. The filter is that of dead_letters(). Errors: RD002.';
+'The dead letters that match, grouped by cause (fingerprint), the largest group first. share is that of all that match, from 0 to 1; growing says that one died in the last five minutes; the sample is the last that died. The filter is that of dead_letters(). Errors: RD001, RD002, RD007.';
 
 create or replace function rdq.dead_letter_timeline(
   queue text default null,
@@ -68,13 +68,21 @@ set search_path = pg_catalog, pg_temp
 as $$
   select *
   from rdq._dead_letter_timeline(
-    rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until),
+    rdq._visible(rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until)),
     rdq._queue_patterns('viewer'), bucket, max_rows
   )
 $$;
 
 comment on function rdq.dead_letter_timeline(text, text, text, text, text, text, timestamptz, timestamptz, interval, integer) is
-'When the dead letters that match died, of which cause and with which code version, the newest bucket first, in it the largest count: a deploy is seen as a code_version that begins. A bucket is 1, 2, 5, 10, 15, 20 or 30 minutes, 1, 2, 3, 4, 6, 8 or 12 hours, or a day, counted from midnight UTC; bucket_at is its beginning. The filter is that of dead_letters(); without since it is the last 24 hours, or the last 7 days where the bucket is longer than an hour. Errors: RD002.';
+'When the dead letters that match died, of which cause and with which code version, the newest bucket first, in it the largest count: a deploy is seen as a code_version that begins. A bucket is 1, 2, 5, 10, 15, 20 or 30 minutes, 1, 2, 3, 4, 6, 8 or 12 hours, or a day, counted from midnight UTC; bucket_at is its beginning. The filter is that of dead_letters(); without since it is the last 24 hours, or the last 7 days where the bucket is longer than an hour. Errors: RD001, RD002, RD007.';
+
+create or replace function rdq._word_characters() returns text
+language sql immutable parallel safe
+-- Beyond ASCII all but the blocks of Unicode that hold punctuation and symbols.
+return E'0-9A-Za-z\\u00c0-\\u1fff\\u2c00-\\u2dff\\u3040-\\U0010ffff';
+
+comment on function rdq._word_characters() is
+'Letters and digits, for a bracket expression. The locale of the database has no say: the same failure has the same fingerprint everywhere.';
 
 create or replace function rdq.fingerprint(handler text, error_type text, message text) returns text
 language sql stable
@@ -82,10 +90,10 @@ language sql stable
 return left(encode(sha256(convert_to(
   concat(handler, E'\n', error_type, E'\n', regexp_replace(
     regexp_replace(
-      left(message, 1000),
-      '(^|[^[:alnum:]])(''[^'']*''|"[^"]*"|`[^`]*`)', '\1<value>', 'g'
+      left(message, 1000) collate "C",
+      '(^|[^' || rdq._word_characters() || '])(''[^'']*''|"[^"]*"|`[^`]*`)', E'\\1<value>', 'g'
     ),
-    '[[:alnum:]_.:/+-]*[0-9][[:alnum:]_.:/+-]*', '<id>', 'g'
+    '[' || rdq._word_characters() || '_.:/+-]*[0-9][' || rdq._word_characters() || '_.:/+-]*', '<id>', 'g'
   )),
   'UTF8'
 )), 'hex'), 16);

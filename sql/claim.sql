@@ -8,7 +8,8 @@ create or replace function rdq.claim(
   max_tasks integer default 1,
   lease interval default null,
   code_version text default null,
-  not_after timestamptz default null
+  not_after timestamptz default null,
+  spare interval default null
 ) returns table (
   task_id uuid,
   claim_token uuid,
@@ -38,7 +39,7 @@ as $$
 declare
   asked_at constant timestamptz := clock_timestamp();
   patterns constant text[] := case when not rdq._is_owner() then rdq._queue_patterns('worker') end;
-  chosen constant text[] := case when cardinality(queues) > 0 then queues else rdq._chosen_queues(queues) end;
+  chosen constant text[] collate "C" := case when cardinality(queues) between 1 and 10000 then queues else rdq._chosen_queues(queues) end;
   known bigint;
   open_queues text[];
   due_froms timestamptz[];
@@ -73,7 +74,7 @@ begin
     perform rdq._chosen_queues(queues);
   end if;
   if overdue then
-    perform rdq._reclaim(least(max_tasks, 100), chosen);
+    perform rdq._reclaim(least(max_tasks, 100), chosen, spare);
   end if;
   -- A batch of which none can run is buried; an empty answer would say that nothing is due.
   while open_queues is not null loop
@@ -118,8 +119,8 @@ begin
 end
 $$;
 
-comment on function rdq.claim(text[], text, integer, interval, text, timestamptz) is
-'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included, due_at since when it could have been claimed. not_after, by the database''s clock, is for a worker that does not wait for ever: a claim that arrives later, held up by a proxy that was frozen, would be leased to nobody. Errors: RD001, RD002, RD007, RD009.';
+comment on function rdq.claim(text[], text, integer, interval, text, timestamptz, interval) is
+'Takes at most max_tasks due tasks of the queues (null: all that the caller may work in), in turn so that none starves, for the time of lease (default: the queue''s). Paused queues are skipped; a task past its deadline or budget becomes a dead letter instead. attempt_no numbers the attempt in the history, attempt_count is the budget spent in this life, this claim included, due_at since when it could have been claimed. not_after, by the database''s clock, is for a worker that does not wait for ever: a claim that arrives later, held up by a proxy that was frozen, would be leased to nobody. spare is for a worker that was without the database: leases that ended within that time are not taken back yet, since their holders could not renew or report them. Errors: RD001, RD002, RD007, RD009.';
 
 create or replace function rdq.next_due_at(queues text[]) returns timestamptz
 language plpgsql security definer
@@ -130,7 +131,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  chosen constant text[] := rdq._chosen_queues(queues);
+  chosen constant text[] collate "C" := rdq._chosen_queues(queues);
 begin
   return (
     select min(d.due_at)
@@ -155,15 +156,22 @@ declare
   chosen text[];
 begin
   if queues is null then
+    if patterns = '{}' then
+      perform rdq._refuse('RD007',
+        format('role "%s" is not permitted to act as %s in any queue', rdq._caller(), capability),
+        format('The owner or an admin of rdq can permit it: select rdq.grant_access(%L, ''worker'', ''{...}'');', rdq._caller()));
+    end if;
     return array(select q.queue from rdq.queue q where rdq._permitted(q.queue, patterns));
   end if;
-  if cardinality(queues) = 0 then
-    perform rdq._refuse('RD002', 'queues is empty', 'Name at least one queue, or give null for all.');
+  if cardinality(queues) not between 1 and 10000 then
+    perform rdq._refuse('RD002',
+      case cardinality(queues) when 0 then 'queues is empty' else format('queues has %s elements', cardinality(queues)) end,
+      'Name at least one queue, at most 10000, or give null for all.');
   end if;
-  chosen := array(select q.queue from rdq.queue q where q.queue = any (queues) and rdq._permitted(q.queue, patterns));
+  chosen := array(select q.queue from rdq.queue q where q.queue = any (queues collate "C") and rdq._permitted(q.queue, patterns));
   -- Or a name was given twice.
   if cardinality(chosen) < cardinality(queues) then
-    perform rdq._queue(n.queue), rdq._require(capability, n.queue) from unnest(queues) n (queue);
+    perform rdq._require(capability, n.queue), rdq._queue(n.queue) from unnest(queues) n (queue);
   end if;
   return chosen;
 end

@@ -48,13 +48,13 @@ set search_path = pg_catalog, pg_temp
 as $$
   select *
   from rdq._dead_letter_page(
-    rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until),
+    rdq._visible(rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until)),
     rdq._queue_patterns('viewer'), max_rows, after
   )
 $$;
 
 comment on function rdq.dead_letters(text, text, text, text, text, text, timestamptz, timestamptz, integer, text) is
-'A page of the dead letters that match, newest first. error_type is a glob; since and until bound dead_at. Give the page of the last row as after to get the next page: each dead letter comes once, also while new ones arrive. Errors: RD002.';
+'A page of the dead letters that match, newest first. error_type is a glob; since and until bound dead_at. Give the page of the last row as after to get the next page: each dead letter comes once, also while new ones arrive. Errors: RD001, RD002, RD007.';
 
 create or replace function rdq._filter(
   queue text,
@@ -70,10 +70,23 @@ language plpgsql stable
 as $$
 begin
   perform rdq._check_class('error_class', error_class);
-  if dead_reason not in ('EXHAUSTED', 'PERMANENT', 'AMBIGUOUS', 'DEADLINE', 'VANISHED', 'UNROUTABLE', 'CANCELLED') then
+  if dead_reason collate "C" not in ('EXHAUSTED', 'PERMANENT', 'AMBIGUOUS', 'DEADLINE', 'VANISHED', 'UNROUTABLE', 'CANCELLED') then
     perform rdq._refuse('RD002',
       format('dead_reason is unknown: %s', left(dead_reason, 60)),
       'The reasons are EXHAUSTED, PERMANENT, AMBIGUOUS, DEADLINE, VANISHED, UNROUTABLE and CANCELLED.');
+  end if;
+  if fingerprint collate "C" !~ '^[0-9a-f]{16}$'
+    and not exists (select from rdq.dead d where d.fingerprint = _filter.fingerprint collate "C")
+  then
+    perform rdq._refuse('RD002',
+      format('fingerprint is not one: %s', left(fingerprint, 60)),
+      'A fingerprint has 16 hexadecimal digits; rdq.dead_letter_groups shows them. Give all of them.');
+  end if;
+  if handler is not null then
+    perform rdq._check_name('handler', handler);
+  end if;
+  if length(error_type) > 1000 then
+    perform rdq._refuse('RD002', format('error_type has %s characters', length(error_type)), 'Give a glob of at most 1000.');
   end if;
   return jsonb_strip_nulls(jsonb_build_object(
     'queue', queue, 'handler', handler, 'error_type', error_type, 'error_class', error_class,
@@ -85,6 +98,20 @@ $$;
 comment on function rdq._filter(text, text, text, text, text, text, timestamptz, timestamptz) is
 'A filter over dead letters, in the form in which it is kept; refuses (RD002) one that could never match, such as a misspelt class.';
 
+create or replace function rdq._visible(filter jsonb) returns jsonb
+language plpgsql stable
+as $$
+begin
+  if filter ? 'queue' then
+    perform rdq._require('viewer', filter ->> 'queue'), rdq._queue(filter ->> 'queue');
+  end if;
+  return filter;
+end
+$$;
+
+comment on function rdq._visible(jsonb) is
+'The filter of a look; refuses a queue that does not exist (RD001), since "none" would read as "all is well", or into which the caller may not look (RD007).';
+
 create or replace function rdq._check_action_filter(filter jsonb) returns void
 language plpgsql stable
 as $$
@@ -94,7 +121,7 @@ begin
       'the filter is empty', 'Name what you mean: at least the queue, or a time (since => ''-infinity'' is everything).');
   end if;
   if filter ? 'queue' then
-    perform rdq._queue(filter ->> 'queue'), rdq._require('operator', filter ->> 'queue');
+    perform rdq._require('operator', filter ->> 'queue'), rdq._queue(filter ->> 'queue');
   end if;
 end
 $$;
@@ -152,8 +179,8 @@ declare
 begin
   perform rdq._check_count('max_rows', max_rows);
   begin
-    after_at := split_part(after, ' ', 1)::timestamptz;
-    after_id := split_part(after, ' ', 2)::uuid;
+    after_at := split_part(after collate "C", ' ', 1)::timestamptz;
+    after_id := split_part(after collate "C", ' ', 2)::uuid;
   exception when data_exception then
     perform rdq._refuse('RD002',
       format('after is not the end of a page: %s', left(after, 80)),

@@ -389,7 +389,7 @@ as $$
     format('it is rdq-runner %s, and the schema has version %s: upgrade the older of them', rdq._one_line(s.version), rdq.version()),
     'rdq-runner migrate  # with the newer package; then restart the runner with it'
   from seen s
-  where substring(s.version from '^\d+\.\d+') <> substring(rdq.version() from '^\d+\.\d+')
+  where substring(s.version from '^[0-9]+[.][0-9]+') <> substring(rdq.version() from '^[0-9]+[.][0-9]+')
   union all
   select
     'info', 'runners',
@@ -410,41 +410,35 @@ returns table (severity text, subject text, finding text, advice text)
 language sql stable
 as $$
   select
-    'warning', 'role ' || rdq._one_line(a.role),
-    format('it was granted access (%s) and does not exist: a new role of that name would have it', a.capabilities),
-    a.revokes
-  from (
-    select
-      a.role, string_agg(a.capability, ', ' order by a.capability) as capabilities,
-      string_agg(format('select rdq.revoke_access(%L, %L);', a.role, a.capability), ' ' order by a.capability) as revokes
-    from rdq.access a
-    group by a.role
-  ) a
-  where not exists (select from pg_roles r where r.rolname = a.role)
+    'error', 'schema rdq',
+    format('everybody may use %s of it, such as %s: it was restored without privileges, or somebody granted them to PUBLIC',
+      rdq._counted(count(*), 'function or table', 'functions and tables'), min(o.name)),
+    'revoke all on all functions in schema rdq from public; revoke all on all tables in schema rdq from public;'
+  from rdq._open_to_public() o (name)
+  having count(*) > 0
   union all
   select
-    'warning', 'role ' || rdq._one_line(a.role),
+    'warning', 'role ' || rdq._one_line(r.rolname),
     format('it is a %s, but may not use %s, such as %s', a.capability,
       rdq._counted(count(*), 'function or view of it', 'functions and views of it'), min(p.name)),
-    format('select rdq.grant_access(%L, %L, %L);  -- the same again, with what an upgrade has brought', a.role, a.capability, a.queues)
+    format('select rdq.grant_access(%L, %L, %L);  -- the same again, with what an upgrade has brought', r.rolname, a.capability, a.queues)
   from rdq.access a
-  join pg_roles r on r.rolname = a.role
+  join pg_roles r on r.oid = a.role
   cross join lateral rdq._missing_privileges(r.oid, a.capability) p (name)
-  group by a.role, a.capability, a.queues
+  group by r.rolname, a.capability, a.queues
   union all
   select
-    'warning', 'role ' || rdq._one_line(a.role), s.finding || ', by a setting of the role',
-    format('alter role %I%s reset %I;', a.role, case when g.setdatabase <> 0 then format(' in database %I', current_database()) end, s.name)
-  from (select distinct a.role from rdq.access a) a
-  join pg_roles r on r.rolname = a.role
-  join pg_db_role_setting g on g.setrole = r.oid and g.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
+    'warning', 'role ' || rdq._one_line(a.rolname), s.finding || ', by a setting of the role',
+    format('alter role %I%s reset %I;', a.rolname, case when g.setdatabase <> 0 then format(' in database %I', current_database()) end, s.name)
+  from (select distinct r.oid, r.rolname from rdq.access a join pg_roles r on r.oid = a.role) a
+  join pg_db_role_setting g on g.setrole = a.oid and g.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
   cross join lateral unnest(g.setconfig) as c (entry)
   cross join lateral rdq._bad_setting(split_part(c.entry, '=', 1), substring(c.entry from '=(.*)$')) s
   where s.finding is not null
 $$;
 
 comment on function rdq._doctor_access() is
-'Grants to roles that are gone, roles that lack what they were granted, roles with settings that defeat rdq.';
+'What everybody may use, roles that lack what they were granted, roles with settings that defeat rdq.';
 
 create or replace function rdq._missing_privileges(role oid, capability text) returns setof text
 language sql stable

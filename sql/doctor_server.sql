@@ -62,8 +62,8 @@ language sql stable
 as $$
   select nullif(
     case
-      when value ~ '^\d+(\.\d+)?$' then value::double precision * interval '1 millisecond'
-      when value ~ '^\d+(\.\d+)?\s*(us|ms|s|min|h|d)$' then value::interval
+      when value ~ '^[0-9]+([.][0-9]+)?$' then value::double precision * interval '1 millisecond'
+      when value ~ '^[0-9]+([.][0-9]+)?[[:space:]]*(us|ms|s|min|h|d)$' then value::interval
     end,
     interval '0'
   )

@@ -129,6 +129,16 @@ $$;
 
 comment on function rdq._status(uuid) is 'The state of a task, which is the table that holds its ticket; null for a task that does not exist.';
 
+create or replace function rdq._status_for_worker(task_id uuid) returns text
+language sql volatile
+return (
+  select rdq._status(t.id)
+  from rdq.task t
+  where t.id = _status_for_worker.task_id and rdq._permitted(t.queue, rdq._queue_patterns('worker'))
+);
+
+comment on function rdq._status_for_worker(uuid) is 'The state of a task; null also where it is in a queue in which the caller may not work.';
+
 create or replace function rdq._tally(task_id uuid, life integer, has_history boolean)
 returns table (
   next_no integer,

@@ -5,7 +5,14 @@
 -- Every refusal goes through _refuse(), with an SQLSTATE of class RD:
 --   RD001 unknown queue     RD002 invalid argument   RD003 not found          RD004 wrong state
 --   RD005 id conflict       RD006 payload too large  RD007 not permitted      RD008 dedupe key conflict
---   RD009 too late
+--   RD009 too late          RD010 busy
+--
+-- Names are compared byte by byte, whatever collation an argument comes with: that of an argument would decide what
+-- "=" means in here, with the owner's rights. So the columns that hold names are collate "C", which wins over the
+-- collation of the database and refuses any other (42P22), and whatever compares an argument says collate "C".
+--
+-- No call waits for long for a lock that an idle transaction may hold: what operators call gives up after five
+-- seconds (RD010), what is periodic skips it, and a report gives up too (55P03), to be sent again.
 
 create or replace function rdq.version() returns text
 language sql immutable
@@ -42,6 +49,19 @@ $$;
 
 comment on function rdq._refuse(text, text, text) is 'Raises an error of class RD: what happened and why, and what to do.';
 
+create or replace function rdq._refuse_busy(what text) returns void
+language plpgsql
+as $$
+begin
+  perform rdq._refuse('RD010',
+    format('%s is locked by another transaction, which has not ended; nothing was changed', what),
+    'Call again. If it stays so, end that transaction: select pid, usename, state, xact_start, query from pg_stat_activity '
+    'where xact_start is not null order by xact_start;');
+end
+$$;
+
+comment on function rdq._refuse_busy(text) is 'Refuses (RD010) what would have to wait for a lock for longer than its lock_timeout.';
+
 create or replace function rdq._caller() returns name
 language sql stable
 -- SET ROLE, as connection poolers and REST gateways do it, is seen through the setting: inside a
@@ -52,13 +72,16 @@ comment on function rdq._caller() is 'The role that called: the one of SET ROLE,
 
 create or replace function rdq._actor() returns text
 language sql stable
-return coalesce(nullif(pg_catalog.current_setting('rdq.actor', true), ''), session_user::text);
+return rdq._clip(coalesce(nullif(pg_catalog.current_setting('rdq.actor', true), ''), session_user::text), 240);
 
-comment on function rdq._actor() is 'Whom the audit names: the setting rdq.actor, else the session''s user.';
+comment on function rdq._actor() is
+'Whom the audit names: the setting rdq.actor (at most 240 bytes of it), else the session''s user.';
 
 create or replace function rdq._like(glob text) returns text
 language sql immutable strict parallel safe
-return translate(regexp_replace(glob, '([\\%_])', '\\\1', 'g'), '*?', '%_');
+return translate(
+  replace(replace(replace(glob collate "C", E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_'), '*?', '%_'
+);
 
 comment on function rdq._like(text) is 'A glob (* any text, ? one character) as a LIKE pattern.';
 
@@ -78,10 +101,9 @@ begin
     cross join unnest(a.queues) as pattern (glob)
     -- As joins these two took 1.5 times as long, in every call of who is not the owner.
     where a.capability = any (array(
-        select c.capability from rdq._capabilities() c where _queue_patterns.capability = any (c.includes)
+        select c.capability from rdq._capabilities() c where _queue_patterns.capability collate "C" = any (c.includes)
       ))
-      -- Null for a role that was dropped since.
-      and pg_has_role(caller, to_regrole(quote_ident(a.role)), 'usage')
+      and pg_has_role(caller, a.role::oid, 'usage')
   );
 end
 $$;
@@ -97,7 +119,7 @@ comment on function rdq._is_owner() is 'Whether the caller of a function with th
 
 create or replace function rdq._permitted(queue text, patterns text[]) returns boolean
 language sql immutable parallel safe
-return patterns is null or queue like any (patterns);
+return patterns is null or queue collate "C" like any (patterns);
 
 comment on function rdq._permitted(text, text[]) is 'Whether a queue is one of those that _queue_patterns() gave.';
 
@@ -140,7 +162,7 @@ create or replace function rdq._check_name(argument text, name text) returns voi
 language plpgsql immutable
 as $$
 begin
-  if name is null or name !~ '^[a-z0-9][a-z0-9._-]*$' or length(name) > 240 then
+  if rdq._is_name(name) is not true then
     perform rdq._refuse('RD002',
       format('%s is not a valid name: %s', argument, coalesce(quote_literal(left(name, 60)), 'null')),
       'A name has 1 to 240 of the characters a-z, 0-9, dot, underscore and hyphen, and begins with a letter or a digit.');
@@ -149,3 +171,10 @@ end
 $$;
 
 comment on function rdq._check_name(text, text) is 'Refuses (RD002) what is not a name of a queue or handler.';
+
+create or replace function rdq._is_name(name text) returns boolean
+language sql immutable parallel safe
+-- The length first: a pattern is not tried on megabytes.
+return octet_length(name) <= 240 and name collate "C" ~ '^[a-z0-9][a-z0-9._-]*$';
+
+comment on function rdq._is_name(text) is 'Whether something is the name of a queue or handler; null for null.';

@@ -8,11 +8,16 @@ set local check_function_bodies = off;
 \ir ../migrations/0001.tables.sql
 \ir ../migrations/0002.runners.sql
 \ir ../migrations/0003.dead_letters.sql
+\ir ../migrations/0004.identifiers.sql
+\ir ../migrations/0005.state_in_tables.sql
+\ir ../migrations/0006.roles.sql
+\ir ../migrations/0007.redrives.sql
 
 -- What it does.
+\ir turn.sql
+\ir storable.sql
 \ir identity.sql
 \ir audit.sql
-\ir storable.sql
 \ir compression.sql
 \ir policy.sql
 \ir queue.sql
@@ -35,6 +40,7 @@ set local check_function_bodies = off;
 \ir recent_stats.sql
 \ir doctor.sql
 \ir doctor_server.sql
+\ir prune.sql
 \ir access.sql
 
 commit;

@@ -48,8 +48,8 @@ declare
   oldest_due timestamptz;
   oldest_lease timestamptz;
 begin
-  -- One looks at a time, and nobody waits for one that hangs. The other class of rdq's locks is that of queues.
-  if not pg_try_advisory_xact_lock(rdq._queue_lock_class() + 1, 0) then
+  -- One looks at a time, and nobody waits for one that hangs.
+  if not rdq._try_turn('low water') then
     return;
   end if;
   -- Those that have a mark, and of the others some, by chance: a look takes 17 us, and there may be thousands.

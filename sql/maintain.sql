@@ -2,28 +2,46 @@
 -- a scheduler in the database. It is safe to call from any number of places at once, since each pass
 -- skips what another has locked, and to kill at any moment.
 
-create or replace function rdq.tick(max_tasks integer default 1000, queues text[] default null)
-returns table (reclaimed bigint, given_up bigint, redriven bigint, purged bigint)
+create or replace function rdq.tick(
+  max_tasks integer default 1000,
+  queues text[] default null,
+  spare interval default null
+) returns table (reclaimed bigint, given_up bigint, redriven bigint, purged bigint, problems text[])
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
 as $$
 declare
-  chosen constant text[] := rdq._chosen_queues(queues, 'upkeep');
+  chosen constant text[] collate "C" := rdq._chosen_queues(queues, 'upkeep');
+  part text;
 begin
   perform rdq._check_count('max_tasks', max_tasks);
-  -- First, since it takes dedupe keys, in their order, and the others let go of some: a submit that waits for
+  reclaimed := 0;
+  given_up := 0;
+  redriven := 0;
+  purged := 0;
+  -- Redrives first, since they take dedupe keys, in their order, and the others let go of some: a submit that waits for
   -- one of those may hold one of these.
-  redriven := rdq._advance_redrives(max_tasks);
-  select count(*) into reclaimed from rdq._reclaim(max_tasks, chosen);
-  given_up := rdq._give_up(max_tasks, chosen);
-  purged := rdq._retain(max_tasks, chosen);
-  perform rdq._raise_low_water(chosen);
+  foreach part in array '{redrives,leases,deadlines,retention,low water}'::text[] loop
+    begin
+      case part
+        when 'redrives' then redriven := rdq._advance_redrives(max_tasks);
+        when 'leases' then reclaimed := (select count(*) from rdq._reclaim(max_tasks, chosen, spare));
+        when 'deadlines' then given_up := rdq._give_up(max_tasks, chosen);
+        when 'retention' then purged := rdq._retain(max_tasks, chosen);
+        when 'low water' then perform rdq._raise_low_water(chosen);
+      end case;
+    exception when others then
+      -- What is wrong with one part must not stop the others.
+      problems := problems || format('%s: %s (%s)', part, rdq._clip(sqlerrm, 1024), sqlstate);
+    end;
+  end loop;
   return next;
 end
 $$;
 
-comment on function rdq.tick(integer, text[]) is
-'One step of what is periodic, each part bounded by max_tasks: takes back expired leases, buries what is past its deadline, carries bulk redrives on, deletes what retention lets go. Returns how many of each. Errors: RD001, RD002, RD007.';
+comment on function rdq.tick(integer, text[], interval) is
+'One step of what is periodic, each part bounded by max_tasks: takes back expired leases (but not those that ended within spare, as in claim()), buries what is past its deadline, carries bulk redrives on, deletes what retention lets go. Returns how many of each. A part that fails changes nothing, does not stop the others, and is in problems: "part: message (SQLSTATE)"; null where all went well. Errors: RD001, RD002, RD007.';
 
 create or replace function rdq._give_up(max_tasks integer, queues text[]) returns bigint
 language plpgsql
@@ -152,6 +170,13 @@ begin
         select d.task_id
         from rdq.dead d
         where d.queue = q.queue and d.dead_at < moment - q.keep_dead
+          -- What a bulk redrive that is under way may still send.
+          and d.dead_at > coalesce((
+            select max(r.began_at)
+            from rdq.redrive_run r
+            where r.settled_at is null and r.state in ('RUNNING', 'PAUSED', 'HALTED')
+              and coalesce(r.filter ->> 'queue' = q.queue, rdq._permitted(q.queue, r.queues))
+          ), '-infinity')
         order by d.dead_at
         limit max_tasks
         for update skip locked
@@ -167,4 +192,4 @@ end
 $$;
 
 comment on function rdq._retain(integer, text[]) is
-'Deletes tasks whose retention has passed, counted from their end, with a row in the audit for each batch of a queue. Dead letters only where keep_dead is set; what succeeded at most an hour late (a 24th of keep_succeeded).';
+'Deletes tasks whose retention has passed, counted from their end, with a row in the audit for each batch of a queue. Dead letters only where keep_dead is set, and none that an open bulk redrive of their queue may still send; what succeeded at most an hour late (a 24th of keep_succeeded).';

@@ -131,7 +131,8 @@ select
   r.concurrency, r.in_flight, r.unreported, r.started_at,
   r.seen_at, r.seen_at > clock_timestamp() - interval '30 seconds' as alive
 from rdq.runner r
-cross join (select rdq._queue_patterns('viewer')) as p (patterns)
+-- Asked once, and not for each runner, or each of their queues.
+cross join (select rdq._queue_patterns('viewer') offset 0) as p (patterns)
 where p.patterns is null or r.queues is null or exists (
   select from unnest(r.queues) q (queue) where q.queue like any (p.patterns)
 );

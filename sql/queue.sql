@@ -22,9 +22,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform rdq._require('admin', queue);
-  -- Locked, so that a queue which is being dropped does not come back.
-  perform from rdq.queue q where q.queue = alter_queue.queue for update;
-  perform rdq._queue(queue);
   perform rdq._configure(queue, settings, 'alter_queue');
 end
 $$;
@@ -41,27 +38,36 @@ declare
 begin
   perform rdq._require('admin', queue);
   before := to_jsonb(rdq._queue(queue));
-  -- No submit is under way in it while we look, and none begins before we commit.
-  if not pg_try_advisory_xact_lock(rdq._queue_lock_class(), hashtext(queue)) then
+  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
     perform rdq._refuse('RD004',
-      format('queue "%s" is in use: a transaction that submitted to it has not ended', queue),
-      'Call again when the producers of the queue have stopped.');
+      format('queue "%s" cannot be dropped in a transaction that is %s', queue, current_setting('transaction_isolation')),
+      'It may not see what was submitted since it began. Call rdq.drop_queue in a transaction that is read committed.');
   end if;
-  if exists (select from rdq.task t where t.queue = drop_queue.queue) then
+  -- No submit is under way in it while we look, and none begins before we commit: a submit holds one of the two.
+  if not pg_try_advisory_xact_lock(rdq._queue_lock_class(), rdq._queue_lock(queue))
+    or (select q.queue from rdq.queue q where q.queue = drop_queue.queue collate "C" for update skip locked) is null
+  then
+    perform rdq._refuse('RD004',
+      format('queue "%s" is in use by a transaction that has not ended', queue),
+      'Call again when the producers of the queue have stopped; select * from rdq.doctor() says who is in the way.');
+  end if;
+  if exists (select from rdq.task t where t.queue = drop_queue.queue collate "C") then
     perform rdq._refuse('RD004',
       format('queue "%s" is not empty', queue),
-      'A queue is dropped when nothing is in it. What is left in it: select status, count(*) from rdq.tasks where queue = '
-        || quote_literal(queue) || ' group by status; dead letters go with rdq.purge_where.');
+      format('A queue is dropped when nothing is in it. What is left in it: select status, count(*) from rdq.tasks where '
+        'queue = %1$L group by status; Live tasks end with rdq.cancel_where, dead letters go with rdq.purge_where. '
+        'Succeeded tasks go one by one with rdq.purge, or all of them by retention: '
+        'select rdq.alter_queue(%1$L, ''{"keep_succeeded": 0}''); then rdq.tick() until it purges none.', queue));
   end if;
-  delete from rdq.endpoint e where e.queue = drop_queue.queue;
-  delete from rdq.low_water w where w.queue = drop_queue.queue;
-  delete from rdq.queue q where q.queue = drop_queue.queue;
+  perform rdq.drop_endpoint(e.queue, e.handler) from rdq.endpoint e where e.queue = drop_queue.queue collate "C";
+  delete from rdq.low_water w where w.queue = drop_queue.queue collate "C";
+  delete from rdq.queue q where q.queue = drop_queue.queue collate "C";
   perform rdq._audit('drop_queue', queue => queue, before => before);
 end
 $$;
 
 comment on function rdq.drop_queue(text) is
-'Removes a queue in which nothing is: no task, live or ended. Errors: RD001, RD004.';
+'Removes a queue in which nothing is: no task, live or ended. Its endpoints go with it, each with a row in the audit. Errors: RD001, RD004, RD007.';
 
 create or replace function rdq.pause_queue(queue text, reason text default null) returns void
 language plpgsql security definer
@@ -91,24 +97,28 @@ comment on function rdq.resume_queue(text) is 'Lets workers claim from a paused 
 
 create or replace function rdq._set_pause(queue text, pause boolean, reason text) returns void
 language plpgsql
+set lock_timeout = '5s'
 as $$
 declare
   before rdq.queue;
   after rdq.queue;
 begin
-  select q.* into before from rdq.queue q where q.queue = _set_pause.queue for update;
+  -- Not "for update": a producer's transaction may hold the key of the row, and need not be waited for.
+  select q.* into before from rdq.queue q where q.queue = _set_pause.queue collate "C" for no key update;
   after := rdq._queue(queue);
   after.paused_at := case when pause then coalesce(before.paused_at, clock_timestamp()) end;
-  after.pause_reason := reason;
+  after.pause_reason := rdq._clip(reason, 4096);
   if after is not distinct from before then
     return;
   end if;
   update rdq.queue q
   set paused_at = after.paused_at, pause_reason = after.pause_reason
-  where q.queue = _set_pause.queue;
+  where q.queue = _set_pause.queue collate "C";
   perform rdq._audit(case when pause then 'pause_queue' else 'resume_queue' end, queue => queue, reason => reason,
     before => jsonb_build_object('paused_at', before.paused_at, 'pause_reason', before.pause_reason),
     after => jsonb_build_object('paused_at', after.paused_at, 'pause_reason', after.pause_reason));
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('queue "%s"', queue));
 end
 $$;
 
@@ -118,7 +128,7 @@ create or replace function rdq._queue(queue text) returns rdq.queue
 language plpgsql stable
 as $$
 declare
-  found_queue constant rdq.queue := (select q from rdq.queue q where q.queue = _queue.queue);
+  found_queue constant rdq.queue := (select q from rdq.queue q where q.queue = _queue.queue collate "C");
 begin
   if found_queue.queue is null then
     perform rdq._refuse('RD001',
@@ -136,18 +146,25 @@ language sql immutable
 return 7496817;
 
 comment on function rdq._queue_lock_class() is
-'The class of rdq''s advisory locks (its name in ASCII). A submit holds (this, hash of the queue) shared, rdq.drop_queue takes it alone.';
+'The class of rdq''s advisory locks (its name in ASCII). A submit holds (this, _queue_lock(queue)) shared, rdq.drop_queue takes it alone.';
+
+create or replace function rdq._queue_lock(queue text) returns integer
+language sql immutable parallel safe
+return hashtext(queue collate "C");
+
+comment on function rdq._queue_lock(text) is 'The number of a queue among rdq''s advisory locks.';
 
 create or replace function rdq._hold_queue(queue text) returns boolean
 language plpgsql
 as $$
 begin
-  -- In memory, without a write: a row lock on the queue would be the one place that every submit meets.
-  if pg_advisory_xact_lock_shared(rdq._queue_lock_class(), hashtext(queue)) is not null
-    and current_setting('transaction_isolation') <> 'read committed'
+  -- In memory, without a write: a row lock on the queue would be the one place that every submit meets. It is what is
+  -- left where the queue is being dropped, or a stranger has the advisory lock, which anybody can take; and where an
+  -- old snapshot may show a queue that is gone: locking the row fails then.
+  if not pg_try_advisory_xact_lock_shared(rdq._queue_lock_class(), rdq._queue_lock(queue))
+    or current_setting('transaction_isolation') <> 'read committed'
   then
-    -- An old snapshot may show a queue that is gone; locking the row fails then.
-    perform from rdq.queue q where q.queue = _hold_queue.queue for key share;
+    perform rdq._hold_queue_row(queue);
   end if;
   return true;
 end
@@ -156,45 +173,73 @@ $$;
 comment on function rdq._hold_queue(text) is
 'Returns when the queue, if there is one, cannot be dropped before this transaction ends. What is read of it is read afterwards.';
 
+create or replace function rdq._hold_queue_row(queue text) returns void
+language plpgsql
+set lock_timeout = '5s'
+as $$
+begin
+  perform from rdq.queue q where q.queue = _hold_queue_row.queue collate "C" for key share;
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('queue "%s"', queue));
+end
+$$;
+
+comment on function rdq._hold_queue_row(text) is
+'Keeps a queue from being dropped by a lock on its row; waits for five seconds at most for a drop that is under way, and then refuses (RD010).';
+
 create or replace function rdq._configure(queue text, settings jsonb, action text) returns void
 language plpgsql
+set lock_timeout = '5s'
 as $$
 declare
+  checked constant jsonb := rdq._checked_settings(settings);
   before rdq.queue;
-  after rdq.queue;
+  after rdq.queue := jsonb_populate_record(null::rdq.queue, rdq._default_settings() || checked);
 begin
-  select q.* into before from rdq.queue q where q.queue = _configure.queue for update;
-  after := case when before is null
-    then jsonb_populate_record(null::rdq.queue, rdq._default_settings())
-    else before
-  end;
-  after := jsonb_populate_record(after, rdq._checked_settings(settings));
-  after.queue := queue;
-  after.created_at := coalesce(before.created_at, clock_timestamp());
+  loop
+    if action = 'create_queue' then
+      after.queue := queue;
+      after.created_at := clock_timestamp();
+      insert into rdq.queue select after.* on conflict do nothing;
+      if found then
+        perform rdq._audit(action, queue => queue, after => to_jsonb(after));
+        return;
+      end if;
+    end if;
+    -- Once it is locked, nobody else changes it: what others have set meanwhile stays.
+    select q.* into before from rdq.queue q where q.queue = _configure.queue collate "C" for no key update;
+    exit when found;
+    if action <> 'create_queue' then
+      perform rdq._queue(queue);
+    end if;
+  end loop;
+  after := jsonb_populate_record(before, checked);
   if after is not distinct from before then
     return;
   end if;
-  insert into rdq.queue select after.*
-  on conflict on constraint queue_pkey do update set
-    max_attempts = excluded.max_attempts,
-    ambiguous_attempts = excluded.ambiguous_attempts,
-    vanish_limit = excluded.vanish_limit,
-    max_releases = excluded.max_releases,
-    backoff_base = excluded.backoff_base,
-    backoff_factor = excluded.backoff_factor,
-    backoff_cap = excluded.backoff_cap,
-    ladder = excluded.ladder,
-    jitter = excluded.jitter,
-    lease = excluded.lease,
-    handler_timeout = excluded.handler_timeout,
-    give_up_after = excluded.give_up_after,
-    error_rules = excluded.error_rules,
-    keep_succeeded = excluded.keep_succeeded,
-    keep_dead = excluded.keep_dead,
-    max_payload_bytes = excluded.max_payload_bytes,
-    on_version_mismatch = excluded.on_version_mismatch,
-    notify = excluded.notify;
-  perform rdq._audit(action, queue => queue, before => case when before.queue is not null then to_jsonb(before) end, after => to_jsonb(after));
+  update rdq.queue q set
+    max_attempts = after.max_attempts,
+    ambiguous_attempts = after.ambiguous_attempts,
+    vanish_limit = after.vanish_limit,
+    max_releases = after.max_releases,
+    backoff_base = after.backoff_base,
+    backoff_factor = after.backoff_factor,
+    backoff_cap = after.backoff_cap,
+    ladder = after.ladder,
+    jitter = after.jitter,
+    lease = after.lease,
+    handler_timeout = after.handler_timeout,
+    give_up_after = after.give_up_after,
+    error_rules = after.error_rules,
+    keep_succeeded = after.keep_succeeded,
+    keep_dead = after.keep_dead,
+    max_payload_bytes = after.max_payload_bytes,
+    on_version_mismatch = after.on_version_mismatch,
+    notify = after.notify
+  where q.queue = _configure.queue collate "C";
+  perform rdq._audit(action, queue => queue, before => to_jsonb(before), after => to_jsonb(after));
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('queue "%s"', queue));
 end
 $$;
 

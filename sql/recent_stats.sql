@@ -87,9 +87,9 @@ declare
   counts jsonb;
   took interval;
 begin
-  -- One counts at a time, and nobody waits for it. The class is that of the look for the low water, too.
+  -- One counts at a time, and nobody waits for it.
   if current_setting('transaction_read_only')::boolean
-    or not pg_try_advisory_xact_lock(rdq._queue_lock_class() + 1, 1)
+    or not rdq._try_turn('queue stats')
     or exists (select from rdq.queue_count c where c.counted_at between moment - 100 * c.took and moment)
   then
     return;

@@ -9,20 +9,26 @@ create or replace function rdq.redrive(
   give_up_at timestamptz default null,
   reason text default null,
   content_type text default null,
-  headers jsonb default null
+  headers jsonb default null,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 begin
   return query
   select r.*
-  from rdq._redrive_one(task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
+  from rdq._redrive_one(
+    task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+  ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text, text, jsonb) is
-'Puts one dead letter back, from run_at, with the deadline give_up_at (default: the task''s original span from then on). payload, content_type and headers may be edited: what is given replaces what was, the rest stays, also the content type of another payload; the audit keeps what changed, before and after. Errors: RD002, RD003, RD004 where it is not dead, RD006, RD007, RD008 where a live task has its dedupe key.';
+comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text, text, jsonb, text, text, text) is
+'Puts one dead letter back, from run_at, with the deadline give_up_at (default: the task''s original span from then on). payload, content_type and headers may be edited: what is given replaces what was, the rest stays, also the content type of another payload; the audit keeps what changed, before and after. to_queue, to_handler and to_handler_version send it elsewhere, for good. One that was submitted after its own deadline has no span: it needs a give_up_at. Errors: RD001, RD002, RD003, RD004 where it is not dead, RD006, RD007, RD008 where a live task has its dedupe key, RD010.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -31,18 +37,25 @@ create or replace function rdq.redrive(
   give_up_at timestamptz default null,
   reason text default null,
   content_type text default null,
-  headers jsonb default null
+  headers jsonb default null,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 begin
   return query
-  select r.* from rdq._redrive_one(task_id, payload, run_at, give_up_at, reason, content_type, headers) r;
+  select r.*
+  from rdq._redrive_one(
+    task_id, payload, run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+  ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a payload of bytes.';
+comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a payload of bytes.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -51,19 +64,25 @@ create or replace function rdq.redrive(
   give_up_at timestamptz default null,
   reason text default null,
   content_type text default null,
-  headers jsonb default null
+  headers jsonb default null,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 begin
   return query
   select r.*
-  from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
+  from rdq._redrive_one(
+    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+  ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a JSON payload, kept byte for byte.';
+comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a JSON payload, kept byte for byte.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -72,19 +91,25 @@ create or replace function rdq.redrive(
   give_up_at timestamptz default null,
   reason text default null,
   content_type text default null,
-  headers jsonb default null
+  headers jsonb default null,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 begin
   return query
   select r.*
-  from rdq._redrive_one(task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers) r;
+  from rdq._redrive_one(
+    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+  ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text, text, jsonb) is 'redrive() with a JSON payload.';
+comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a JSON payload.';
 
 create or replace function rdq._redrive_one(
   task_id uuid,
@@ -93,7 +118,10 @@ create or replace function rdq._redrive_one(
   give_up_at timestamptz,
   reason text,
   content_type text,
-  headers jsonb
+  headers jsonb,
+  to_queue text,
+  to_handler text,
+  to_handler_version text
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql
 as $$
@@ -103,22 +131,58 @@ declare
   change record;
 begin
   perform rdq._check_edit(task, payload, content_type, headers, run_at, give_up_at);
-  select r.* into answer from rdq._redrive(array[task.id], array[run_at], give_up_at) r;
+  perform rdq._check_target(to_queue, to_handler, to_handler_version);
+  -- _redrive() passes over what is locked; one that was named is waited for.
+  perform from rdq.dead d where d.task_id = task.id for update;
+  task := rdq._task(task.id);
+  select r.* into answer
+  from rdq._redrive(
+    array[task.id], array[run_at], give_up_at,
+    to_queue => to_queue, to_handler => to_handler, to_handler_version => to_handler_version
+  ) r;
   if not found then
     perform rdq._refuse_to_redrive(task.id);
-  elsif answer.due_at is null then
+  elsif answer.skipped = 'key_held' then
     perform rdq._refuse('RD008',
-      format('task %s stays dead: a live task in queue "%s" has its dedupe key', task.id, task.queue),
+      format('task %s stays dead: a live task in queue "%s" has its dedupe key', task.id, coalesce(to_queue, task.queue)),
       'Let that task end, or purge this one if that task does its work.');
+  elsif answer.skipped = 'no_span' then
+    perform rdq._refuse('RD002',
+      format('task %s was submitted after its deadline (%s), so it has no span to be given anew', task.id, task.give_up_at),
+      'Give the new deadline as give_up_at.');
+  elsif answer.skipped is not null then
+    perform rdq._refuse_busy(format('task %s', task.id));
   end if;
-  change := rdq._edit(task.id, payload, content_type, headers);
+  change := rdq._edit(task, payload, content_type, headers);
   perform rdq._audit('redrive', queue => task.queue, task_id => task.id, reason => reason,
     before => change.before, after => change.after);
   return query select 'PENDING', answer.due_at, answer.life;
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('task %s', _redrive_one.task_id));
 end
 $$;
 
-comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text, text, jsonb) is 'redrive() of one task, with the payload as bytes.';
+comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() of one task, with the payload as bytes.';
+
+create or replace function rdq._check_target(to_queue text, to_handler text, to_handler_version text) returns void
+language plpgsql
+as $$
+begin
+  if to_queue is not null then
+    perform rdq._require('operator', to_queue), rdq._queue(to_queue);
+  end if;
+  if to_handler is not null then
+    perform rdq._check_name('to_handler', to_handler);
+  end if;
+  if length(to_handler_version) not between 1 and 240 then
+    perform rdq._refuse('RD002',
+      format('to_handler_version has %s characters', length(to_handler_version)), 'Give 1 to 240 characters, or null for the one it has.');
+  end if;
+end
+$$;
+
+comment on function rdq._check_target(text, text, text) is
+'Refuses (RD001, RD002, RD007) where a redrive cannot send to.';
 
 create or replace function rdq._check_edit(
   task rdq.task,
@@ -168,27 +232,23 @@ $$;
 
 comment on function rdq._refuse_to_redrive(uuid) is 'Raises why a task that was not dead when its turn came is not redriven: RD003, RD004.';
 
-create or replace function rdq._edit(task_id uuid, payload bytea, content_type text, headers jsonb, out before jsonb, out after jsonb)
+create or replace function rdq._edit(was rdq.task, payload bytea, content_type text, headers jsonb, out before jsonb, out after jsonb)
 language plpgsql
 as $$
 declare
-  was rdq.task;
-  edited rdq.task;
+  -- Where it was sent elsewhere, that has been done.
+  edited rdq.task := rdq._task(was.id);
 begin
-  if payload is null and content_type is null and headers is null then
-    return;
+  if num_nonnulls(payload, content_type, headers) > 0 then
+    edited.payload := coalesce(payload, was.payload);
+    edited.content_type := coalesce(content_type, was.content_type);
+    edited.headers := coalesce(headers, was.headers);
+    update rdq.task t
+    set payload = edited.payload,
+      content_type = rdq._stored_type(edited.content_type),
+      headers = nullif(edited.headers, '{}')
+    where t.id = was.id;
   end if;
-  -- Read by who has the ticket: an edit that was committed meanwhile is what this one changes.
-  was := rdq._task(task_id);
-  edited := was;
-  edited.payload := coalesce(payload, was.payload);
-  edited.content_type := coalesce(content_type, was.content_type);
-  edited.headers := coalesce(headers, was.headers);
-  update rdq.task t
-  set payload = edited.payload,
-    content_type = rdq._stored_type(edited.content_type),
-    headers = nullif(edited.headers, '{}')
-  where t.id = task_id;
   select jsonb_object_agg(b.key, b.value), jsonb_object_agg(a.key, a.value)
   into before, after
   from jsonb_each(rdq._editable(was)) b
@@ -196,15 +256,18 @@ begin
 end
 $$;
 
-comment on function rdq._edit(uuid, bytea, text, jsonb) is
-'Replaces what is given of a task whose ticket the caller has taken, and returns what has changed; the one place that changes a task.';
+comment on function rdq._edit(rdq.task, bytea, text, jsonb) is
+'Replaces what is given of a task whose ticket the caller has taken, and returns what has changed since it was so; with _redrive(), which sends tasks elsewhere, the one place that changes a task.';
 
 create or replace function rdq._editable(task rdq.task) returns jsonb
 language sql immutable
 return jsonb_build_object(
   'payload', translate(encode(task.payload, 'base64'), E'\n', ''),
   'content_type', task.content_type,
-  'headers', task.headers
+  'headers', task.headers,
+  'queue', task.queue,
+  'handler', task.handler,
+  'handler_version', task.handler_version
 );
 
 comment on function rdq._editable(rdq.task) is 'What an edit may change, as the audit keeps it: the payload in base64.';
@@ -214,10 +277,14 @@ create or replace function rdq._redrive(
   run_ats timestamptz[],
   give_up_at timestamptz default null,
   died_until timestamptz default null,
-  redrive_id uuid default null
-) returns table (task_id uuid, due_at timestamptz, life integer)
+  redrive_id uuid default null,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
+) returns table (task_id uuid, due_at timestamptz, life integer, skipped text)
 language plpgsql
 set enable_seqscan = off
+set enable_nestloop = on
 set jit = off
 as $$
 declare
@@ -227,17 +294,22 @@ declare
   starts timestamptz[];
   spans interval[];
   keyed uuid[];
+  spent uuid[];
   blocked uuid[] := '{}';
   due_again rdq.due[];
 begin
-  -- In the order of ids, like every bulk pass over dead letters. What is read of a task stays as it is while its
-  -- ticket is there. Measured, of a bulk redrive: to read the tasks twice more, for the keys and after the delete,
-  -- 1.08 times the time; to delete by key, without a lock before, 0.98 and 35 bytes of WAL less, but then keys
-  -- would have to be taken before it is known who has the ticket.
+  if to_queue is not null then
+    perform rdq._hold_queue(to_queue), rdq._queue(to_queue);
+  end if;
+  -- In the order of ids, like every bulk pass over dead letters; one that another transaction has locked, which an
+  -- operator may have left open, is passed over. What is read of a task stays as it is while its ticket is there.
+  -- Measured, of a bulk redrive: to read the tasks twice more, for the keys and after the delete, 1.08 times the time;
+  -- to delete by key, without a lock before, 0.98 and 35 bytes of WAL less, but then keys would have to be taken before
+  -- it is known who has the ticket.
   select
     array_agg(d.ticket), array_agg(g.task_id), array_agg(greatest(g.run_at, moment)), array_agg(t.span),
-    array_agg(g.task_id) filter (where t.has_key)
-  into tickets, locked, starts, spans, keyed
+    array_agg(g.task_id) filter (where t.has_key), array_agg(g.task_id) filter (where t.span <= interval '0')
+  into tickets, locked, starts, spans, keyed, spent
   from (
     select g.task_id, g.run_at from unnest(task_ids, run_ats) as g (task_id, run_at) order by g.task_id
   ) g
@@ -247,28 +319,38 @@ begin
     -- Another may have redriven it since it was chosen, and it died again.
     where d.task_id = g.task_id and (died_until is null or d.dead_at <= died_until)
     limit 1
-    for update
+    for update skip locked
   ) d
   cross join lateral (
-    select t.give_up_at - t.created_at as span, t.dedupe_key is not null as has_key
+    select t.give_up_at - coalesce(t.run_at, t.created_at) as span, t.dedupe_key is not null as has_key
     from rdq.task t
     where t.id = g.task_id
     limit 1
   ) t;
+  if spent is null or give_up_at is not null then
+    spent := '{}';
+  end if;
   if keyed is not null then
-    blocked := rdq._blocked_by_key(keyed);
+    blocked := rdq._blocked_by_key(array(select unnest(keyed) except select unnest(spent)), to_queue);
   end if;
   with moved as (
     delete from rdq.dead d
     using unnest(tickets, locked, starts, spans) as h (ticket, task_id, start_at, span)
-    where d.ctid = h.ticket and h.task_id <> all (blocked)
+    where d.ctid = h.ticket and h.task_id <> all (blocked) and h.task_id <> all (spent)
     returning d.task_id, d.queue, d.life, h.start_at, h.span
   )
   select array_agg(row(
-    m.task_id, m.queue, m.start_at, m.life + 1, coalesce(_redrive.give_up_at, m.start_at + m.span), true
+    m.task_id, coalesce(to_queue, m.queue), m.start_at, m.life + 1, coalesce(_redrive.give_up_at, m.start_at + m.span), true
   )::rdq.due)
   into due_again
   from moved m;
+  if num_nonnulls(to_queue, to_handler, to_handler_version) > 0 then
+    update rdq.task t
+    set queue = coalesce(to_queue, t.queue),
+      handler = coalesce(to_handler, t.handler),
+      handler_version = coalesce(to_handler_version, t.handler_version)
+    where t.id = any (array(select d.task_id from unnest(due_again) d));
+  end if;
   if due_again is not null then
     perform rdq._schedule(due_again);
   end if;
@@ -277,16 +359,26 @@ begin
     select d.task_id, d.life, _redrive.redrive_id from unnest(due_again) d;
   end if;
   return query
-    select d.task_id, d.due_at, d.life from unnest(due_again) d
+    select d.task_id, d.due_at, d.life, null::text from unnest(due_again) d
     union all
-    select b.task_id, null, null from unnest(blocked) b (task_id);
+    select b.task_id, null, null, 'key_held' from unnest(blocked) b (task_id)
+    union all
+    select s.task_id, null, null, 'no_span' from unnest(spent) s (task_id)
+    union all
+    select o.task_id, null, null, 'locked'
+    from (
+      select unnest(task_ids) as task_id except select unnest(locked)
+    ) o
+    where (
+      select d.task_id from rdq.dead d where d.task_id = o.task_id and (died_until is null or d.dead_at <= died_until)
+    ) is not null;
 end
 $$;
 
-comment on function rdq._redrive(uuid[], timestamptz[], timestamptz, timestamptz, uuid) is
-'Moves those of the tasks that are dead to rdq.due, a life on; the one place that does. A null due_at: it stays dead because a live task has its dedupe key. A task that is not dead is not returned.';
+comment on function rdq._redrive(uuid[], timestamptz[], timestamptz, timestamptz, uuid, text, text, text) is
+'Moves those of the tasks that are dead to rdq.due, a life on, and elsewhere if that is asked for; the one place that does. What stays dead is skipped: key_held, a live task has its dedupe key; no_span, its deadline was over when it was submitted, and no other is given; locked, by another transaction. A task that is not dead is not returned.';
 
-create or replace function rdq._blocked_by_key(task_ids uuid[]) returns uuid[]
+create or replace function rdq._blocked_by_key(task_ids uuid[], to_queue text default null) returns uuid[]
 language plpgsql
 -- In the order of the hashes, as a submit of many takes them, so the two do not wait for each other. A
 -- producer that submits one by one in a transaction may: give way long before the deadlock check would
@@ -294,28 +386,53 @@ language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
-  keyed record;
+  step constant integer := 500;
+  keys rdq.dedupe[];
+  batch rdq.dedupe[];
+  keyed rdq.dedupe;
+  taken uuid[];
   blocked uuid[] := '{}';
 begin
-  for keyed in
-    select t.id, t.queue, sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash
-    from rdq.task t
-    where t.id = any (task_ids) and t.dedupe_key is not null
-    order by key_hash
-  loop
+  keys := array(
+    select row(k.queue, k.key_hash, k.id)::rdq.dedupe
+    from (
+      select coalesce(to_queue, t.queue) as queue, sha256(convert_to(t.dedupe_key, 'UTF8')) as key_hash, t.id
+      from unnest(task_ids) g (task_id)
+      cross join lateral (select t.id, t.queue, t.dedupe_key from rdq.task t where t.id = g.task_id limit 1) t
+    ) k
+    order by k.key_hash
+  );
+  for place in 1 .. cardinality(keys) by step loop
+    batch := keys[place : place + step - 1];
+    -- All at once: a transaction number for each key would burden replicas and vacuum.
     begin
-      if rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id) is not null then
-        blocked := blocked || keyed.id;
-      end if;
+      with given as (
+        insert into rdq.dedupe (queue, key_hash, task_id)
+        select k.queue, k.key_hash, k.task_id from unnest(batch) with ordinality k order by k.ordinality
+        on conflict do nothing
+        returning dedupe.task_id
+      )
+      select array_agg(g.task_id) into taken from given g;
     exception when lock_not_available or deadlock_detected then
-      blocked := blocked || keyed.id;
-      -- Once is enough: the producer of one key is probably the producer of the next.
-      perform set_config('lock_timeout', '1ms', true);
+      taken := null;
     end;
+    -- One by one those that another task has, or all where one had to be waited for.
+    foreach keyed in array batch loop
+      continue when keyed.task_id = any (taken);
+      begin
+        if rdq._hold_key(keyed.queue, keyed.key_hash, keyed.task_id) is not null then
+          blocked := blocked || keyed.task_id;
+        end if;
+      exception when lock_not_available or deadlock_detected then
+        blocked := blocked || keyed.task_id;
+        -- Once is enough: the producer of one key is probably the producer of the next.
+        perform set_config('lock_timeout', '1ms', true);
+      end;
+    end loop;
   end loop;
   return blocked;
 end
 $$;
 
-comment on function rdq._blocked_by_key(uuid[]) is
-'Takes the dedupe keys of tasks, and returns those tasks whose key another one has or is about to have.';
+comment on function rdq._blocked_by_key(uuid[], text) is
+'Takes the dedupe keys of tasks, in the queue to which they go, and returns those tasks whose key another one has or is about to have.';

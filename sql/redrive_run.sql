@@ -6,8 +6,10 @@
 --
 -- With a canary a few are sent first, some of each cause, and the rest only when all of those have
 -- succeeded. With a pace nothing is sent more than ten seconds ahead of its time, so that whoever stops a
--- redrive stops it; before a dead letter in a paused queue it waits. rdq.redriven has a row for each task that it sent until the end of that life is
--- counted; so what was sent is always what succeeded, what died again and what is still undecided.
+-- redrive stops it; before a dead letter in a paused queue it waits. What another transaction has locked is passed
+-- over, and sent when that has ended: no step of a redrive waits, so whoever pauses or cancels it never waits for long.
+-- rdq.redriven has a row for each task that it sent until the end of that life is counted; so what was sent is always
+-- what succeeded, what died again, what was cancelled and what is still undecided.
 
 create or replace function rdq.redrive_where(
   queue text default null,
@@ -24,7 +26,10 @@ create or replace function rdq.redrive_where(
   reason text default null,
   canary integer default null,
   halt_at double precision default 0.5,
-  halt_min integer default 20
+  halt_min integer default 20,
+  to_queue text default null,
+  to_handler text default null,
+  to_handler_version text default null
 ) returns table (
   redrive_id uuid,
   state text,
@@ -39,8 +44,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   run rdq.redrive_run;
+  matched_in record;
 begin
   perform rdq._check_pace(spread, per_second, canary, halt_at, halt_min);
+  perform rdq._check_target(to_queue, to_handler, to_handler_version);
   run := rdq._new_redrive(
     rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until), reason
   );
@@ -52,6 +59,9 @@ begin
   run.phase := case when run.canary > 0 and run.matched > 0 then 'CANARY' else 'REST' end;
   run.halt_at := halt_at;
   run.halt_min := halt_min;
+  run.to_queue := to_queue;
+  run.to_handler := to_handler;
+  run.to_handler_version := to_handler_version;
   if dry_run then
     return query
     select
@@ -60,16 +70,28 @@ begin
     return;
   end if;
   insert into rdq.redrive_run select run.*;
+  -- A row for each queue, so that whoever looks at one sees what was done to it.
+  for matched_in in
+    select m.queue, m.matched
+    from rdq._matched_by_queue(run) m
+    union all
+    select queue, 0 where run.matched = 0
+    order by 1
+  loop
+    perform rdq._audit('redrive_where', queue => matched_in.queue, redrive_id => run.redrive_id, filter => run.filter,
+      affected => matched_in.matched, reason => reason, after => jsonb_strip_nulls(jsonb_build_object(
+        'to_queue', to_queue, 'to_handler', to_handler, 'to_handler_version', to_handler_version
+      )));
+  end loop;
   run := rdq._advance_redrive(run, 10000);
-  perform rdq._audit('redrive_where', queue => queue, redrive_id => run.redrive_id, filter => run.filter,
-    affected => run.matched, reason => reason, after => rdq._redrive_counts(run));
   return query
-  select run.redrive_id, run.state, run.matched, run.sent, run.key_held + run.no_longer_dead, null::jsonb, null::text[];
+  select
+    run.redrive_id, run.state, run.matched, run.sent, run.key_held + run.no_span + run.no_longer_dead, null::jsonb, null::text[];
 end
 $$;
 
-comment on function rdq.redrive_where(text, text, text, text, text, text, timestamptz, timestamptz, interval, double precision, boolean, text, integer, double precision, integer) is
-'Puts back every dead letter that matches now, and none that dies later. The filter is that of dead_letters(); an empty one is refused. dry_run changes nothing and says how many match, in which groups, and what would probably die again. spread or per_second set a pace. canary sends so many first, of each cause some, and the rest only when they have succeeded. It halts (NOTIFY rdq_redrive) when a canary dies, or when the share halt_at of at least halt_min tasks that ended has died again; a null halt_at never. Before a dead letter in a paused queue it waits. At most 10,000 are sent at once, the rest by tick(); rdq.redrive_status tells how far it is. A dead letter whose dedupe key a live task has is skipped and stays. Errors: RD002, RD007.';
+comment on function rdq.redrive_where(text, text, text, text, text, text, timestamptz, timestamptz, interval, double precision, boolean, text, integer, double precision, integer, text, text, text) is
+'Puts back every dead letter that matches now, and none that dies later. The filter is that of dead_letters(); an empty one is refused. dry_run changes nothing and says how many match, in which groups, and what would probably die again. spread or per_second set a pace. canary sends so many first, of each cause some, and the rest only when they have succeeded. It halts (NOTIFY rdq_redrive) when a canary dies, or when the share halt_at of at least halt_min tasks that ended has died again; a null halt_at never. Before a dead letter in a paused queue it waits. At most 10,000 are sent at once, the rest by tick(); rdq.redrive_status tells how far it is. to_queue, to_handler and to_handler_version send them elsewhere, for good. A dead letter whose dedupe key a live task has is skipped and stays, and so does one that was submitted after its own deadline. One that another transaction has locked is sent when that has ended. Errors: RD001, RD002, RD007.';
 
 create or replace function rdq._may_see_redrive(queues text[], filter jsonb, patterns text[]) returns boolean
 language sql immutable
@@ -85,16 +107,20 @@ select
   r.redrive_id, r.state, r.state_reason, r.filter, r.matched, r.sent,
   r.succeeded + u.succeeded as succeeded,
   r.died + u.died as died,
-  r.sent - r.succeeded - r.died - u.succeeded - u.died as undecided,
-  r.key_held + r.no_longer_dead as skipped,
-  jsonb_build_object('key_held', r.key_held, 'no_longer_dead', r.no_longer_dead) as skipped_why,
+  r.sent - r.succeeded - r.died - r.cancelled - u.succeeded - u.died - u.cancelled as undecided,
+  r.key_held + r.no_span + r.no_longer_dead as skipped,
+  jsonb_build_object('key_held', r.key_held, 'no_span', r.no_span, 'no_longer_dead', r.no_longer_dead) as skipped_why,
   r.per_second, r.canary, r.phase = 'CANARY' as canary_out, r.halt_at, r.halt_min, r.reason, r.actor, r.began_at,
-  r.finished_at
+  r.finished_at,
+  r.cancelled + u.cancelled as cancelled,
+  (select count(*) from rdq.redrive_passed p where p.redrive_id = r.redrive_id) as locked,
+  r.to_queue, r.to_handler, r.to_handler_version
 from rdq.redrive_run r
 cross join lateral (
   select
     count(*) filter (where o.outcome = 'SUCCEEDED') as succeeded,
-    count(*) filter (where o.outcome = 'DEAD') as died
+    count(*) filter (where o.outcome = 'DEAD') as died,
+    count(*) filter (where o.outcome = 'CANCELLED') as cancelled
   from rdq.redriven o
   where r.settled_at is null and o.redrive_id = r.redrive_id and o.outcome is not null
 ) u
@@ -102,7 +128,7 @@ where rdq._may_see_redrive(r.queues, r.filter, (select rdq._queue_patterns('view
 order by r.began_at desc;
 
 comment on view rdq.redrives is
-'The bulk redrives of the queues that the caller may see, newest first: state and why, how many matched when it began, were sent, have succeeded, died again or are undecided, and were skipped: key_held, a live task has their dedupe key; no_longer_dead, somebody else redrove or purged them. canary_out: only the canary is sent.';
+'The bulk redrives of the queues that the caller may see, newest first: state and why, how many matched when it began, were sent, have succeeded, died again, were cancelled or are undecided, and were skipped: key_held, a live task has their dedupe key; no_span, they were submitted after their own deadline; no_longer_dead, somebody else redrove or purged them. canary_out: only the canary is sent. locked: they will be sent when another transaction, which has locked them, has ended.';
 
 create or replace function rdq.redrive_status(redrive_id uuid) returns setof rdq.redrives
 language plpgsql stable security definer
@@ -123,7 +149,7 @@ as $$
   select rdq._move_redrive(redrive_id, '{RUNNING}', 'PAUSED', 'pause_redrive', reason)
 $$;
 
-comment on function rdq.pause_redrive(uuid, text) is 'Stops a running redrive after its current batch; what it has sent goes on. Errors: RD003, RD004.';
+comment on function rdq.pause_redrive(uuid, text) is 'Stops a running redrive after its current batch, for which it waits for five seconds at most; what it has sent goes on. Errors: RD003, RD004, RD010.';
 
 create or replace function rdq.resume_redrive(redrive_id uuid, reason text default null) returns void
 language sql security definer
@@ -133,7 +159,7 @@ as $$
 $$;
 
 comment on function rdq.resume_redrive(uuid, text) is
-'Lets a paused or halted redrive go on where it stopped. One that had halted goes on without waiting for its canary, and what has ended so far is not held against it again. Errors: RD003, RD004.';
+'Lets a paused or halted redrive go on where it stopped. One that had halted goes on without waiting for its canary, and what has ended so far is not held against it again. Errors: RD003, RD004, RD010.';
 
 create or replace function rdq.cancel_redrive(redrive_id uuid, reason text default null) returns void
 language sql security definer
@@ -142,7 +168,7 @@ as $$
   select rdq._move_redrive(redrive_id, '{RUNNING,PAUSED,HALTED}', 'CANCELLED', 'cancel_redrive', reason)
 $$;
 
-comment on function rdq.cancel_redrive(uuid, text) is 'Ends a redrive for good; what it has sent goes on, the rest stays dead. Errors: RD003, RD004.';
+comment on function rdq.cancel_redrive(uuid, text) is 'Ends a redrive for good; what it has sent goes on, the rest stays dead. Errors: RD003, RD004, RD010.';
 
 create or replace function rdq._check_pace(
   spread interval,
@@ -192,7 +218,7 @@ begin
   run.state := 'RUNNING';
   run.filter := filter;
   run.queues := rdq._queue_patterns('operator');
-  run.reason := reason;
+  run.reason := rdq._clip(reason, 4096);
   run.actor := rdq._actor();
   run.began_at := moment;
   run.next_due_at := moment;
@@ -201,18 +227,33 @@ begin
   run.sent := 0;
   run.succeeded := 0;
   run.died := 0;
+  run.cancelled := 0;
   run.key_held := 0;
+  run.no_span := 0;
   run.no_longer_dead := 0;
   run.succeeded_before := 0;
   run.died_before := 0;
-  select count(*) into run.matched
-  from rdq._dead_matching(run.filter, run.queues) d
-  where d.dead_at <= moment;
+  run.matched := (select coalesce(sum(m.matched), 0) from rdq._matched_by_queue(run) m);
   return run;
 end
 $$;
 
 comment on function rdq._new_redrive(jsonb, text) is 'A bulk redrive that has not begun, with the number of dead letters that match.';
+
+create or replace function rdq._matched_by_queue(run rdq.redrive_run) returns table (queue text, matched bigint)
+language plpgsql stable
+set plan_cache_mode = force_custom_plan
+as $$
+begin
+  return query
+  select d.queue, count(*)
+  from rdq._dead_matching(run.filter, run.queues) d
+  where d.dead_at <= run.began_at
+  group by d.queue;
+end
+$$;
+
+comment on function rdq._matched_by_queue(rdq.redrive_run) is 'How many dead letters of each queue a bulk redrive is about.';
 
 create or replace function rdq._redrive_groups(filter jsonb, patterns text[]) returns jsonb
 language sql stable
@@ -242,10 +283,16 @@ begin
         count(*) filter (where d.error_class <> 'TRANSIENT' and d.code_version = v.code_version) as same_version,
         string_agg(distinct v.code_version, ', ') filter (where d.error_class <> 'TRANSIENT' and d.code_version = v.code_version)
           as versions,
-        count(*) filter (where t.give_up_at < clock_timestamp()) as too_late,
+        count(*) filter (where t.give_up_at < clock_timestamp() and not t.no_span) as too_late,
+        count(*) filter (where t.no_span) as no_span,
         count(*) filter (where k.task_id <> d.task_id) as key_held
       from rdq._dead_matching(filter, patterns) d
-      cross join lateral (select t.give_up_at, t.dedupe_key from rdq.task t where t.id = d.task_id limit 1) t
+      cross join lateral (
+        select t.give_up_at, t.dedupe_key, coalesce(t.give_up_at <= coalesce(t.run_at, t.created_at), false) as no_span
+        from rdq.task t
+        where t.id = d.task_id
+        limit 1
+      ) t
       left join lateral (
         select k.task_id
         from rdq.dedupe k
@@ -268,7 +315,9 @@ begin
         (c.key_held, format(
           '%s have a dedupe key that a live task has now: they will be skipped', c.key_held)),
         (c.too_late, format(
-          '%s had a deadline that has passed: they get its span anew, if a result so late is of use', c.too_late))
+          '%s had a deadline that has passed: they get its span anew, if a result so late is of use', c.too_late)),
+        (c.no_span, format(
+          '%s were submitted after their own deadline: they will be skipped; rdq.redrive takes each with a give_up_at', c.no_span))
     ) w (count, warning)
     where w.count > 0
   );
@@ -329,11 +378,11 @@ begin
   run := rdq._settled(run);
   update rdq.redrive_run r
   set (
-    state, state_reason, phase, finished_at, settled_at, sent, succeeded, died, key_held, no_longer_dead, next_due_at,
-    cursor_at, cursor_id
+    state, state_reason, phase, finished_at, settled_at, sent, succeeded, died, cancelled, key_held, no_span,
+    no_longer_dead, next_due_at, cursor_at, cursor_id
   ) = (
     run.state, run.state_reason, run.phase, run.finished_at, run.settled_at, run.sent, run.succeeded, run.died,
-    run.key_held, run.no_longer_dead, run.next_due_at, run.cursor_at, run.cursor_id
+    run.cancelled, run.key_held, run.no_span, run.no_longer_dead, run.next_due_at, run.cursor_at, run.cursor_id
   )
   where r.redrive_id = run.redrive_id;
   return run;
@@ -347,7 +396,7 @@ create or replace function rdq._settled(run rdq.redrive_run) returns rdq.redrive
 language plpgsql
 as $$
 begin
-  if run.state in ('DONE', 'CANCELLED') and run.sent = run.succeeded + run.died then
+  if run.state in ('DONE', 'CANCELLED') and run.sent = run.succeeded + run.died + run.cancelled then
     run.settled_at := clock_timestamp();
   end if;
   return run;
@@ -364,6 +413,7 @@ as $$
 declare
   successes bigint;
   deaths bigint;
+  cancels bigint;
 begin
   -- Walks redriven_uncounted; whoever wrote an outcome has committed, and nobody writes it again.
   with counted as (
@@ -373,11 +423,14 @@ begin
     ))
     returning o.outcome
   )
-  select count(*) filter (where c.outcome = 'SUCCEEDED'), count(*) filter (where c.outcome = 'DEAD')
-  into successes, deaths
+  select
+    count(*) filter (where c.outcome = 'SUCCEEDED'), count(*) filter (where c.outcome = 'DEAD'),
+    count(*) filter (where c.outcome = 'CANCELLED')
+  into successes, deaths, cancels
   from counted c;
   run.succeeded := run.succeeded + successes;
   run.died := run.died + deaths;
+  run.cancelled := run.cancelled + cancels;
   return run;
 end
 $$;
@@ -391,10 +444,17 @@ declare
   died constant bigint := run.died - run.died_before;
   ended constant bigint := died + run.succeeded - run.succeeded_before;
 begin
+  if run.to_queue is not null and not exists (select from rdq.queue q where q.queue = run.to_queue) then
+    return rdq._halted(run, format('queue "%s", to which it sends, does not exist any more', run.to_queue));
+  end if;
   if run.phase = 'CANARY' and run.died > 0 then
     return rdq._halted(run, format('%s of a canary of %s died again', run.died, run.sent));
   end if;
-  if run.phase = 'CANARY' and run.sent > 0 and run.sent = run.succeeded then
+  -- What an operator cancelled says nothing of the rest.
+  if run.phase = 'CANARY' and run.sent > 0 and run.sent = run.succeeded + run.cancelled then
+    if run.succeeded = 0 then
+      return rdq._halted(run, format('all of a canary of %s were cancelled', run.sent));
+    end if;
     run.phase := 'REST';
   end if;
   if ended >= run.halt_min and died >= run.halt_at * ended then
@@ -413,7 +473,7 @@ begin
   run.state := 'HALTED';
   run.state_reason := why;
   perform rdq._audit('halt_redrive', queue => run.filter ->> 'queue', redrive_id => run.redrive_id,
-    affected => run.matched - run.sent - run.key_held - run.no_longer_dead, reason => why,
+    affected => run.matched - run.sent - run.key_held - run.no_span - run.no_longer_dead, reason => why,
     after => rdq._redrive_counts(run));
   perform rdq._announce_redrive(run);
   return run;
@@ -426,17 +486,18 @@ create or replace function rdq._announce_redrive(run rdq.redrive_run) returns vo
 language sql
 as $$
   select pg_notify('rdq_redrive', jsonb_build_object(
-    'redrive_id', run.redrive_id, 'state', run.state, 'reason', left(run.state_reason, 200)
+    'redrive_id', run.redrive_id, 'state', run.state
   )::text)
 $$;
 
-comment on function rdq._announce_redrive(rdq.redrive_run) is 'NOTIFY rdq_redrive: redrive_id, state and reason as JSON.';
+comment on function rdq._announce_redrive(rdq.redrive_run) is
+'NOTIFY rdq_redrive: redrive_id and state as JSON. Any role that may connect can listen, so it does not say why.';
 
 create or replace function rdq._redrive_counts(run rdq.redrive_run) returns jsonb
 language sql immutable
 return jsonb_build_object(
   'state', run.state, 'matched', run.matched, 'sent', run.sent, 'succeeded', run.succeeded, 'died', run.died,
-  'key_held', run.key_held, 'no_longer_dead', run.no_longer_dead
+  'cancelled', run.cancelled, 'key_held', run.key_held, 'no_span', run.no_span, 'no_longer_dead', run.no_longer_dead
 );
 
 comment on function rdq._redrive_counts(rdq.redrive_run) is 'The counts of a redrive as the audit keeps them.';
@@ -455,8 +516,9 @@ begin
     return rdq._send_next(run, 1);
   end if;
   run := rdq._send(run, canaries);
-  if run.sent = 0 then
-    return rdq._halted(run, 'no canary could be sent: a live task has the dedupe key of each');
+  -- Those that are locked are tried again at the next step.
+  if run.sent = 0 and not exists (select from rdq.redrive_passed p where p.redrive_id = run.redrive_id) then
+    return rdq._halted(run, 'no canary could be sent: a live task has the dedupe key of each, or they have no span');
   end if;
   return run;
 end
@@ -548,20 +610,26 @@ declare
   last_at timestamptz;
   last_id uuid;
   waits boolean;
+  done boolean;
 begin
   if batch = 0 then
     return run;
   end if;
   select n.* into task_ids, last_at, last_id, waits from rdq._next_dead(run, batch) n;
-  run := rdq._send(run, coalesce(task_ids, '{}'));
   run.cursor_at := coalesce(last_at, run.cursor_at);
   run.cursor_id := coalesce(last_id, run.cursor_id);
-  if coalesce(cardinality(task_ids), 0) < batch and not waits then
+  done := coalesce(cardinality(task_ids), 0) < batch and not waits;
+  if done and task_ids is null then
+    -- Back to those that were locked. None of them is, when the last has been sent, or is dead no more.
+    task_ids := array(select p.task_id from rdq.redrive_passed p where p.redrive_id = run.redrive_id limit batch);
+  end if;
+  run := rdq._send(run, coalesce(task_ids, '{}'));
+  if done and not exists (select from rdq.redrive_passed p where p.redrive_id = run.redrive_id) then
     run.state := 'DONE';
     run.state_reason := null;
     run.finished_at := clock_timestamp();
     -- Of those that matched, also what was redriven or purged by others before we came to it.
-    run.no_longer_dead := greatest(run.matched - run.sent - run.key_held, run.no_longer_dead);
+    run.no_longer_dead := greatest(run.matched - run.sent - run.key_held - run.no_span, run.no_longer_dead);
     perform rdq._announce_redrive(run);
   end if;
   return run;
@@ -578,25 +646,41 @@ declare
   start_at constant timestamptz := greatest(run.next_due_at, clock_timestamp());
   step constant interval := make_interval(secs => coalesce(1 / run.per_second, 0));
   moved bigint;
+  locked uuid[];
   held uuid[];
+  spent uuid[];
 begin
-  select count(*) filter (where r.due_at is not null), coalesce(array_agg(r.task_id) filter (where r.due_at is null), '{}')
-  into moved, held
+  select
+    count(*) filter (where r.skipped is null),
+    coalesce(array_agg(r.task_id) filter (where r.skipped = 'locked'), '{}'),
+    coalesce(array_agg(r.task_id) filter (where r.skipped = 'key_held'), '{}'),
+    coalesce(array_agg(r.task_id) filter (where r.skipped = 'no_span'), '{}')
+  into moved, locked, held, spent
   from rdq._redrive(
     task_ids, array(select start_at + step * (t.place - 1) from unnest(task_ids) with ordinality t (id, place)),
-    died_until => run.began_at, redrive_id => run.redrive_id
+    died_until => run.began_at, redrive_id => run.redrive_id,
+    to_queue => run.to_queue, to_handler => run.to_handler, to_handler_version => run.to_handler_version
   ) r;
   run.sent := run.sent + moved;
   run.next_due_at := start_at + step * cardinality(task_ids);
+  delete from rdq.redrive_passed p
+  where p.redrive_id = run.redrive_id and p.task_id = any (task_ids) and p.task_id <> all (locked);
+  insert into rdq.redrive_passed select run.redrive_id, l.task_id from unnest(locked) l (task_id) on conflict do nothing;
   if run.phase = 'CANARY' then
     -- What a canary skips comes again in its turn, and is counted then.
     return run;
   end if;
   run.key_held := run.key_held + cardinality(held);
-  run.no_longer_dead := run.no_longer_dead + cardinality(task_ids) - moved - cardinality(held);
+  run.no_span := run.no_span + cardinality(spent);
+  run.no_longer_dead := run.no_longer_dead
+    + cardinality(task_ids) - moved - cardinality(held) - cardinality(spent) - cardinality(locked);
   if held <> '{}' then
     perform rdq._audit('skip_redrive', queue => run.filter ->> 'queue', redrive_id => run.redrive_id,
       affected => cardinality(held), reason => 'a live task has the dedupe key', after => jsonb_build_object('task_ids', held));
+  end if;
+  if spent <> '{}' then
+    perform rdq._audit('skip_redrive', queue => run.filter ->> 'queue', redrive_id => run.redrive_id,
+      affected => cardinality(spent), reason => 'it was submitted after its own deadline', after => jsonb_build_object('task_ids', spent));
   end if;
   return run;
 end
@@ -626,6 +710,7 @@ comment on function rdq._redrive_run(uuid, text) is 'A bulk redrive that the cal
 create or replace function rdq._move_redrive(redrive_id uuid, from_states text[], to_state text, action text, reason text)
 returns void
 language plpgsql
+set lock_timeout = '5s'
 as $$
 declare
   run rdq.redrive_run := rdq._redrive_run(redrive_id, 'operator');
@@ -640,7 +725,7 @@ begin
   was := run;
   run := rdq._count_redriven(run);
   run.state := to_state;
-  run.state_reason := reason;
+  run.state_reason := rdq._clip(reason, 4096);
   if was.state = 'HALTED' and to_state = 'RUNNING' then
     run.phase := 'REST';
     run.succeeded_before := run.succeeded;
@@ -648,18 +733,21 @@ begin
   end if;
   if to_state = 'CANCELLED' then
     run.finished_at := clock_timestamp();
+    delete from rdq.redrive_passed p where p.redrive_id = run.redrive_id;
   end if;
   run := rdq._settled(run);
   update rdq.redrive_run r
-  set (state, state_reason, phase, succeeded, died, succeeded_before, died_before, finished_at, settled_at)
-    = (run.state, run.state_reason, run.phase, run.succeeded, run.died, run.succeeded_before, run.died_before,
-      run.finished_at, run.settled_at)
+  set (state, state_reason, phase, succeeded, died, cancelled, succeeded_before, died_before, finished_at, settled_at)
+    = (run.state, run.state_reason, run.phase, run.succeeded, run.died, run.cancelled, run.succeeded_before,
+      run.died_before, run.finished_at, run.settled_at)
   where r.redrive_id = run.redrive_id;
   perform rdq._audit(action, redrive_id => run.redrive_id, queue => run.filter ->> 'queue', reason => reason,
     before => rdq._redrive_counts(was), after => rdq._redrive_counts(run));
   perform rdq._announce_redrive(run);
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('redrive %s', _move_redrive.redrive_id));
 end
 $$;
 
 comment on function rdq._move_redrive(uuid, text[], text, text, text) is
-'Changes the state of a bulk redrive on an operator''s word; waits for a batch that is under way.';
+'Changes the state of a bulk redrive on an operator''s word; waits for a batch that is under way, for five seconds at most.';

@@ -1,10 +1,15 @@
 -- Report: a worker says how its attempts ended. The claim token decides, not the clock (rule 2): a report
 -- counts as long as nobody has taken the lease. A stale one changes nothing, raises nothing, and is
 -- noted on the attempt that was recorded in its place.
+--
+-- A lease that another transaction is ending is waited for, since only then is it known whether a report is stale:
+-- for five seconds at most (55P03, lock_not_available; nothing was recorded, so report again). An operator's
+-- transaction that cancels and stays open must not hold up the reports of a whole runner.
 
 create or replace function rdq.complete(task_id uuid, claim_token uuid) returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 begin
   if rdq._succeed(rdq._take(array[task_id], array[claim_token]), clock_timestamp()) <> '{}' then
@@ -31,6 +36,7 @@ create or replace function rdq.fail(
 ) returns table (status text, next_attempt_at timestamptz, dead_reason text, stale boolean)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 declare
   -- Cut first: a jsonb string has a limit of its own, below that of text.
@@ -40,7 +46,7 @@ declare
     'stack', rdq._clip(stack, 65536),
     'class', error_class,
     'retry_after', extract(epoch from retry_after)
-  )) || case when detail is null then '{}' else jsonb_build_object('detail', detail) end;
+  )) || case when detail is null then '{}' else jsonb_build_object('detail', rdq._clip_detail(detail)) end;
 begin
   perform rdq._check_class('error_class', error_class);
   return query
@@ -49,7 +55,7 @@ begin
   if not found then
     perform rdq._check_claims(array[task_id], array[claim_token]);
     perform rdq._note_late(array[task_id], array[claim_token], array['FAILED']);
-    return query select rdq._status(task_id), null::timestamptz, null::text, true;
+    return query select rdq._status_for_worker(task_id), null::timestamptz, null::text, true;
   end if;
 end
 $$;
@@ -68,6 +74,7 @@ returns table (
 )
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -83,6 +90,9 @@ begin
       'Give one failure for each task, null for a success.');
   end if;
   if failed then
+    if pg_column_size(failures) > 262144 then
+      failures := array(select rdq._clip_failure(f.failure) from unnest(failures) with ordinality as f (failure, place) order by f.place);
+    end if;
     -- Called for what is wrong only; for each, it would be a tenth of the report.
     perform rdq._check_failure(format('failures[%s]', f.place), f.failure)
     from unnest(failures) with ordinality as f (failure, place)
@@ -97,7 +107,7 @@ begin
   recorded := cardinality(rdq._succeed(leases, moment)) = cardinality(leases);
   return query
   select
-    g.task_id, case when recorded then 'SUCCEEDED' else rdq._status(g.task_id) end, null::timestamptz, null::text,
+    g.task_id, case when recorded then 'SUCCEEDED' else rdq._status_for_worker(g.task_id) end, null::timestamptz, null::text,
     not recorded and rdq._status(g.task_id) is null, null::text
   from unnest(task_ids) g (task_id);
 end
@@ -162,7 +172,7 @@ begin
 
   return query
   select
-    g.task_id, coalesce(e.status, rdq._status(g.task_id)), e.next_attempt_at, e.dead_reason, e.status is null,
+    g.task_id, coalesce(e.status, rdq._status_for_worker(g.task_id)), e.next_attempt_at, e.dead_reason, e.status is null,
     e.error_class
   from unnest(task_ids) with ordinality as g (task_id, place)
   left join (
@@ -188,6 +198,7 @@ create or replace function rdq.release(
 ) returns setof uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 set enable_nestloop = off
 set jit = off
 set plan_cache_mode = force_generic_plan
@@ -229,6 +240,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  patterns constant text[] := case when not rdq._is_owner() then rdq._queue_patterns('worker') end;
 begin
   perform rdq._check_claims(task_ids, claim_tokens);
   perform rdq._check_lease(lease);
@@ -245,19 +257,23 @@ begin
       and ((l.task_id, l.claim_token) in (
         select g.task_id, g.claim_token from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
       )) is true
+      -- Whose right was withdrawn may still report, but holds nothing any longer.
+      and rdq._permitted(l.queue, patterns)
     for no key update skip locked
   ));
   return query
   select distinct g.task_id
   from unnest(task_ids, claim_tokens) as g (task_id, claim_token)
   where (
-    select l.task_id from rdq.lease l where l.task_id = g.task_id and l.claim_token = g.claim_token
+    select l.task_id
+    from rdq.lease l
+    where l.task_id = g.task_id and l.claim_token = g.claim_token and rdq._permitted(l.queue, patterns)
   ) is not null;
 end
 $$;
 
 comment on function rdq.heartbeat(uuid[], uuid[], interval) is
-'Extends leases to now + lease (default: the queue''s), never shortens one, also after the end as long as nobody has taken it. Returns the ids still held: a worker stops working on the others. Never waits. Errors: RD002.';
+'Extends leases to now + lease (default: the queue''s), never shortens one, also after the end as long as nobody has taken it. Returns the ids still held, in queues in which the caller may (still) work: a worker stops working on the others. Never waits. Errors: RD002.';
 
 create or replace function rdq._attempt(lease rdq.lease, outcome text, finished_at timestamptz, message text default null)
 returns rdq.attempt
@@ -330,7 +346,7 @@ begin
   if jsonb_typeof(failure) <> 'object' then
     perform rdq._refuse('RD002',
       format('%s is not an object: %s', argument, jsonb_typeof(failure)),
-      'Give {"type": …, "message": …, "stack": …, "class": …}, or null.');
+      'Give {"type": "...", "message": "...", "stack": "...", "class": "..."}, or null.');
   end if;
   perform rdq._check_class(argument || '.class', failure ->> 'class');
 end
@@ -354,7 +370,7 @@ comment on function rdq._check_class(text, text) is 'Refuses (RD002) what is not
 
 create or replace function rdq._is_class(class text) returns boolean
 language sql immutable
-return class is null or class in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS');
+return class is null or class collate "C" in ('TRANSIENT', 'PERMANENT', 'AMBIGUOUS');
 
 comment on function rdq._is_class(text) is 'Whether a failure may have this class; null is none.';
 

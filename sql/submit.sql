@@ -41,10 +41,10 @@ begin
     into deadline, max_bytes, announced
     from rdq.queue q
     cross join lateral rdq._is_busy(q.queue, moment, transaction_timestamp()) b (busy)
-    where q.queue = submit.queue and rdq._permitted(q.queue, patterns);
+    where q.queue = submit.queue collate "C" and rdq._permitted(q.queue, patterns);
     exit when found;
     -- Refuses, unless it was created or permitted this instant.
-    perform rdq._queue(queue), rdq._require('producer', queue);
+    perform rdq._require('producer', queue), rdq._queue(queue);
     patterns := rdq._queue_patterns('producer');
   end loop;
   if rdq._is_plain(handler, payload, content_type, max_bytes, num_nonnulls(
@@ -52,8 +52,10 @@ begin
   )) is not true then
     given := row(
       coalesce(task_id, rdq.uuid_v7()), queue, handler, handler_version, payload,
-      coalesce(content_type, 'application/octet-stream'), coalesce(headers, '{}'), max_attempts, deadline, dedupe_key, moment
+      coalesce(content_type, 'application/octet-stream'), coalesce(headers, '{}'), max_attempts, deadline, dedupe_key, moment,
+      rdq._later(run_at, moment)
     );
+    error := rdq._clip_failure(error);
     perform rdq._check_task(given, run_at, error, max_bytes);
     if num_nonnulls(dedupe_key, error, task_id) > 0 then
       return (rdq._admit(array[given], array[run_at], array[error]))[1];
@@ -68,7 +70,7 @@ begin
     insert into rdq.task values (
       rdq.uuid_v7(), queue, handler, handler_version, payload,
       rdq._stored_type(coalesce(content_type, 'application/octet-stream')), nullif(headers, '{}'), max_attempts, deadline,
-      dedupe_key, moment
+      dedupe_key, moment, rdq._later(run_at, moment)
     )
     returning task.id
   )
@@ -156,23 +158,68 @@ comment on function rdq.submit(text, text, jsonb, jsonb, timestamptz, timestampt
 'submit() with a JSON payload (application/json). jsonb has its own order of keys and keeps one of duplicates; use json or text where the exact bytes matter.';
 
 create or replace function rdq.submit_many(queue text, tasks jsonb) returns setof uuid
+language sql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select * from rdq._submit_many(queue, tasks, null)
+$$;
+
+comment on function rdq.submit_many(text, jsonb) is
+'Submits an array of tasks in one round trip and returns their ids in order. Each is an object with the parameters of submit() as keys; a payload string is text, any other payload JSON, payload_base64 bytes; run_at and give_up_at are times with their offset from UTC (ISO 8601). All or nothing: an error names the item. jsonb has its own way of writing a JSON payload: give tasks as json or text where its exact bytes matter. Errors: as submit().';
+
+create or replace function rdq.submit_many(queue text, tasks json) returns setof uuid
+language sql
+as $$
+  select * from rdq.submit_many(queue, tasks::text)
+$$;
+
+comment on function rdq.submit_many(text, json) is 'submit_many() with the tasks as json; a JSON payload is kept byte for byte.';
+
+create or replace function rdq.submit_many(queue text, tasks text) returns setof uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+as $$
+declare
+  items jsonb;
+  payloads text[];
+begin
+  begin
+    items := tasks::jsonb;
+  exception when data_exception then
+    perform rdq._refuse_text(tasks);
+    raise;
+  end;
+  -- As they were written: jsonb has an order of keys and a form of numbers of its own.
+  if jsonb_typeof(items) = 'array' and jsonb_path_exists(items, '$[*].payload ? (@.type() != "string")') then
+    payloads := array(
+      select case when json_typeof(t.item) = 'object' then (t.item -> 'payload')::text end
+      from json_array_elements(tasks::json) with ordinality as t (item, place)
+      order by t.place
+    );
+  end if;
+  return query select * from rdq._submit_many(queue, items, payloads);
+end
+$$;
+
+comment on function rdq.submit_many(text, text) is
+'submit_many() with the tasks as text; a JSON payload is kept byte for byte, and an error can name the item that jsonb refuses, such as one with a NUL character.';
+
+create or replace function rdq._submit_many(queue text, tasks jsonb, payloads text[]) returns setof uuid
+language plpgsql
 as $$
 declare
   settings rdq.queue;
   parsed record;
 begin
-  perform rdq._hold_queue(queue);
+  perform rdq._require('producer', queue), rdq._hold_queue(queue);
   settings := rdq._queue(queue);
-  perform rdq._require('producer', queue);
   if tasks is null or jsonb_typeof(tasks) <> 'array' then
     perform rdq._refuse('RD002',
       format('tasks is not an array: %s', coalesce(jsonb_typeof(tasks), 'null')),
       'Give an array of objects such as {"handler": "charge", "payload": {"order": 42}}.');
   end if;
   begin
-    select * into parsed from rdq._parse_tasks(tasks, settings);
+    select * into parsed from rdq._parse_tasks(tasks, payloads, settings);
   exception when others then
     perform rdq._refuse_item(tasks, settings);
     raise;
@@ -186,39 +233,11 @@ begin
 end
 $$;
 
-comment on function rdq.submit_many(text, jsonb) is
-'Submits an array of tasks in one round trip and returns their ids in order. Each is an object with the parameters of submit() as keys; a payload string is text, any other payload JSON, payload_base64 bytes. All or nothing: an error names the item. Errors: as submit().';
-
-create or replace function rdq.submit_many(queue text, tasks json) returns setof uuid
-language sql
-as $$
-  select * from rdq.submit_many(queue, tasks::text)
-$$;
-
-comment on function rdq.submit_many(text, json) is 'submit_many() with the tasks as json.';
-
-create or replace function rdq.submit_many(queue text, tasks text) returns setof uuid
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  items jsonb;
-begin
-  begin
-    items := tasks::jsonb;
-  exception when data_exception then
-    perform rdq._refuse_text(tasks);
-    raise;
-  end;
-  return query select * from rdq.submit_many(queue, items);
-end
-$$;
-
-comment on function rdq.submit_many(text, text) is
-'submit_many() with the tasks as text, so that an error can name the item that jsonb refuses, such as one with a NUL character.';
+comment on function rdq._submit_many(text, jsonb, text[]) is 'submit_many(), with the JSON payloads as they were written, where that is known.';
 
 create or replace function rdq._parse_tasks(
   items jsonb,
+  payloads text[],
   settings rdq.queue,
   out tasks rdq.task[],
   out run_ats timestamptz[],
@@ -255,31 +274,35 @@ begin
   into tasks, run_ats, errors
   from (
     select
-      i.place, i.run_at, nullif(i.error, 'null') as error, n.task,
+      i.place, n.run_at, n.error, n.task,
       case when rdq._is_plain(
           (n.task).handler, (n.task).payload, (n.task).content_type, settings.max_payload_bytes, num_nonnulls(
-            nullif((n.task).headers, '{}'), i.run_at, (n.task).give_up_at, (n.task).max_attempts, (n.task).dedupe_key,
-            (n.task).handler_version, nullif(i.error, 'null')
+            nullif((n.task).headers, '{}'), n.run_at, (n.task).give_up_at, (n.task).max_attempts, (n.task).dedupe_key,
+            (n.task).handler_version, n.error
           )
         ) is not true
-        then rdq._check_task(n.task, i.run_at, nullif(i.error, 'null'), settings.max_payload_bytes)
+        then rdq._check_task(n.task, n.run_at, n.error, settings.max_payload_bytes)
       end
     from rows from (
       jsonb_to_recordset(items) as (
-        handler text, payload jsonb, payload_base64 text, content_type text, headers jsonb, run_at timestamptz,
-        give_up_at timestamptz, max_attempts integer, dedupe_key text, handler_version text, error jsonb, task_id uuid
-      )
+        handler text, payload jsonb, payload_base64 text, content_type text, headers jsonb, run_at text,
+        give_up_at text, max_attempts integer, dedupe_key text, handler_version text, error jsonb, task_id uuid
+      ),
+      unnest(payloads)
     ) with ordinality as i (
       handler, payload, payload_base64, content_type, headers, run_at, give_up_at, max_attempts, dedupe_key,
-      handler_version, error, task_id, place
+      handler_version, error, task_id, payload_text, place
     )
     cross join lateral (
-      select row(
+      select rdq._zoned_time('run_at', i.run_at) as run_at, rdq._zoned_time('give_up_at', i.give_up_at) as give_up_at offset 0
+    ) at
+    cross join lateral (
+      select at.run_at, rdq._clip_failure(nullif(i.error, 'null')) as error, row(
         coalesce(i.task_id, rdq.uuid_v7()), settings.queue, i.handler, i.handler_version,
         case
           when i.payload_base64 is not null then decode(i.payload_base64, 'base64')
           when jsonb_typeof(i.payload) = 'string' then convert_to(i.payload #>> '{}', 'UTF8')
-          else convert_to(i.payload::text, 'UTF8')
+          else convert_to(coalesce(i.payload_text, i.payload::text), 'UTF8')
         end,
         coalesce(i.content_type, case
           when i.payload_base64 is not null then 'application/octet-stream'
@@ -287,7 +310,8 @@ begin
           else 'application/json'
         end),
         coalesce(nullif(i.headers, 'null'), '{}'), i.max_attempts,
-        coalesce(i.give_up_at, rdq._default_deadline(greatest(i.run_at, moment), settings.give_up_after)), i.dedupe_key, moment
+        coalesce(at.give_up_at, rdq._default_deadline(greatest(at.run_at, moment), settings.give_up_after)), i.dedupe_key, moment,
+        rdq._later(at.run_at, moment)
       )::rdq.task as task
       offset 0
     ) n
@@ -295,7 +319,7 @@ begin
 end
 $$;
 
-comment on function rdq._parse_tasks(jsonb, rdq.queue) is 'The tasks of submit_many(), each checked. An error does not say which item: _refuse_item() finds it.';
+comment on function rdq._parse_tasks(jsonb, text[], rdq.queue) is 'The tasks of submit_many(), each checked; payloads are those of JSON as they were written, where that is known. An error does not say which item: _refuse_item() finds it.';
 
 create or replace function rdq._refuse_item(items jsonb, settings rdq.queue) returns void
 language plpgsql
@@ -307,7 +331,7 @@ declare
 begin
   for item in select i.value, i.place - 1 as index from jsonb_array_elements(items) with ordinality as i (value, place) loop
     begin
-      perform rdq._parse_tasks(jsonb_build_array(item.value), settings);
+      perform rdq._parse_tasks(jsonb_build_array(item.value), null, settings);
     exception when others then
       get stacked diagnostics complaint = message_text, advice = pg_exception_hint;
       perform rdq._refuse(
@@ -357,7 +381,7 @@ comment on function rdq._default_deadline(timestamptz, interval) is 'The deadlin
 
 create or replace function rdq._stored_type(content_type text) returns text
 language sql immutable parallel safe
-return case content_type
+return case content_type collate "C"
   when 'text/plain; charset=utf-8' then null
   when 'application/json' then ''
   else content_type
@@ -368,7 +392,7 @@ comment on function rdq._stored_type(text) is
 
 create or replace function rdq._content_type(stored text) returns text
 language sql immutable parallel safe
-return case when stored is null then 'text/plain; charset=utf-8' when stored = '' then 'application/json' else stored end;
+return case when stored is null then 'text/plain; charset=utf-8' when stored collate "C" = '' then 'application/json' else stored end;
 
 comment on function rdq._content_type(text) is 'What _stored_type() made short.';
 
@@ -381,9 +405,9 @@ create or replace function rdq._is_plain(
 ) returns boolean
 language sql immutable
 return others = 0
-  and handler ~ '^[a-z0-9][a-z0-9._-]*$' and length(handler) <= 240
+  and rdq._is_name(handler)
   and octet_length(payload) <= max_payload_bytes
-  and coalesce(content_type, 'application/octet-stream') in (
+  and coalesce(content_type, 'application/octet-stream') collate "C" in (
     'text/plain; charset=utf-8', 'application/json', 'application/octet-stream'
   );
 
@@ -412,7 +436,7 @@ begin
       array[format('dedupe_key has %s bytes', octet_length(task.dedupe_key)), 'Give 1 to 65536 bytes, or null.']
     when length(task.handler_version) > 240 then
       array['handler_version is longer than 240 characters', 'Give a short version, such as a release or a commit.']
-    when length(task.content_type) not between 1 and 240 or task.content_type ~ '[^[:graph:] ]' then
+    when length(task.content_type) not between 1 and 240 or task.content_type !~ '^[!-~ ]+$' then
       array['content_type is not valid', 'Give a media type of at most 240 characters, such as application/json.']
     when not rdq._is_usable_time(run_at) or not rdq._is_usable_time(task.give_up_at) then
       array['run_at or give_up_at is out of bounds', 'Give a time before the year 10000, or null.']
@@ -437,9 +461,12 @@ create or replace function rdq._check_headers(headers jsonb) returns void
 language plpgsql immutable
 as $$
 begin
+  if pg_column_size(headers) > 65536 then
+    perform rdq._refuse('RD002', 'headers are larger than 16 KiB', 'Move the content into the payload.');
+  end if;
   if jsonb_typeof(headers) <> 'object' or jsonb_path_exists(headers, 'strict $.* ? (@.type() != "string")') then
     perform rdq._refuse('RD002',
-      'headers is not a flat object of strings', 'Give an object such as {"traceparent": "00-…"}.');
+      'headers is not a flat object of strings', 'Give an object such as {"traceparent": "00-..."}.');
   end if;
   if octet_length(headers::text) > 16384 then
     perform rdq._refuse('RD002', 'headers are larger than 16 KiB', 'Move the content into the payload.');
@@ -453,21 +480,37 @@ $$;
 
 comment on function rdq._check_headers(jsonb) is 'Refuses (RD002) headers that cannot be kept.';
 
-create or replace function rdq._failed_at(error jsonb, moment timestamptz) returns timestamptz
-language plpgsql immutable
+create or replace function rdq._zoned_time(argument text, value text) returns timestamptz
+language plpgsql stable strict
 as $$
 begin
-  if not isfinite((error ->> 'at')::timestamptz) then
+  -- Without its offset from UTC it would be another time in each session.
+  if length(value) > 60
+    or value collate "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)? ?([Zz]|[-+][0-9]{2}(:?[0-9]{2}(:?[0-9]{2})?)?)$'
+  then
     raise invalid_datetime_format;
   end if;
-  -- The producer's clock may be ahead of ours.
-  return least((error ->> 'at')::timestamptz, moment);
+  return value::timestamptz;
 exception when data_exception then
   perform rdq._refuse('RD002',
-    format('error.at is not a time: %s', left(error ->> 'at', 60)),
-    'Give a timestamp with time zone, such as 2026-01-31T12:00:00Z.');
+    format('%s is not a time with its offset from UTC: %s', argument, left(value, 60)),
+    'Give a timestamp such as 2026-01-31T12:00:00Z or 2026-01-31 12:00:00+01 (ISO 8601).');
 end
 $$;
+
+comment on function rdq._zoned_time(text, text) is
+'A time that came as text in JSON (ISO 8601, with its offset from UTC); refuses (RD002) anything else. Null for null.';
+
+create or replace function rdq._later(at timestamptz, moment timestamptz) returns timestamptz
+language sql immutable parallel safe
+return case when at > moment then at end;
+
+comment on function rdq._later(timestamptz, timestamptz) is 'A time that is after the moment, else null: a task keeps its run_at only where it had to wait for it.';
+
+create or replace function rdq._failed_at(error jsonb, moment timestamptz) returns timestamptz
+language sql stable
+-- The producer's clock may be ahead of ours.
+return least(rdq._zoned_time('error.at', error ->> 'at'), moment);
 
 comment on function rdq._failed_at(jsonb, timestamptz) is 'When a handed-over failure happened: its "at", else the moment; refuses (RD002) what is not a time.';
 
@@ -484,11 +527,11 @@ begin
   insert into rdq.task
   select
     t.id, t.queue, t.handler, t.handler_version, t.payload, rdq._stored_type(t.content_type), nullif(t.headers, '{}'),
-    t.max_attempts, t.give_up_at, t.dedupe_key, t.created_at
+    t.max_attempts, t.give_up_at, t.dedupe_key, t.created_at, t.run_at
   from unnest(tasks) t;
   insert into rdq.due (task_id, queue, due_at, life, give_up_at, has_history)
-  select t.id, t.queue, rdq._not_past(greatest(t.run_at, t.created_at)), 0, t.give_up_at, false
-  from unnest(run_ats, tasks) as t (run_at);
+  select t.id, t.queue, rdq._not_past(greatest(t.start_at, t.created_at)), 0, t.give_up_at, false
+  from unnest(run_ats, tasks) as t (start_at);
   perform pg_notify('rdq_due', queue)
   from rdq._is_busy(queue, moment, transaction_timestamp()) b (busy)
   where notify and not b.busy
@@ -527,11 +570,12 @@ begin
     ),
     inserted as (
       insert into rdq.task (
-        id, queue, handler, handler_version, payload, content_type, headers, max_attempts, give_up_at, dedupe_key, created_at
+        id, queue, handler, handler_version, payload, content_type, headers, max_attempts, give_up_at, dedupe_key, created_at,
+        run_at
       )
       select
         g.id, g.queue, g.handler, g.handler_version, g.payload, rdq._stored_type(g.content_type),
-        nullif(g.headers, '{}'), g.max_attempts, g.give_up_at, g.dedupe_key, g.created_at
+        nullif(g.headers, '{}'), g.max_attempts, g.give_up_at, g.dedupe_key, g.created_at, g.run_at
       from given g
       order by g.id, g.ordinality
       on conflict on constraint task_pkey do nothing
@@ -545,8 +589,8 @@ begin
       order by g.id, g.ordinality
     ) f;
 
-    perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.run_at, moment), 0, t.give_up_at, true)::rdq.due))
-    from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+    perform rdq._schedule(array_agg(row(t.id, t.queue, greatest(t.start_at, moment), 0, t.give_up_at, true)::rdq.due))
+    from unnest(run_ats, errors, tasks) with ordinality as t (start_at, error)
     join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
     where t.error is null
     having count(*) > 0;
@@ -554,12 +598,12 @@ begin
     perform rdq._conclude(
       array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
       array_agg(t.give_up_at),
-      array_agg(greatest(t.run_at, moment + rdq._capped_retry_after(
+      array_agg(greatest(t.start_at, moment + rdq._capped_retry_after(
         rdq._parse_retry_after(t.error -> 'retry_after'),
         (select q.backoff_cap from rdq.queue q where q.queue = t.queue)
       )))
     )
-    from unnest(run_ats, errors, tasks) with ordinality as t (run_at, error)
+    from unnest(run_ats, errors, tasks) with ordinality as t (start_at, error)
     join unnest(fresh) f (ordinality) on f.ordinality = t.ordinality
     where t.error is not null
     having count(*) > 0;
@@ -601,7 +645,7 @@ begin
         when rdq._permitted(stranger.queue, rdq._queue_patterns('producer')) then format('queue "%s"', stranger.queue)
         else 'another queue'
       end),
-      'A task id names one task for ever. Submit with another id, or to that queue.');
+      'A task id names one task for as long as that task is kept. Submit with another id, or to that queue.');
   end if;
   -- A key that we took for a task that another transaction stored first, without it.
   perform rdq._free_keys(array(
@@ -656,6 +700,9 @@ begin
   loop
     if keyed.dies_at_once then
       holder := (select d.task_id from rdq.dedupe d where d.queue = keyed.queue and d.key_hash = keyed.key_hash);
+      if holder is not null and rdq._bury_doomed(holder) then
+        holder := null;
+      end if;
     else
       holder := rdq._hold_key(keyed.queue, keyed.key_hash, keyed.id);
       if holder is null then
@@ -687,10 +734,11 @@ begin
     -- same id under another key is a concurrent submit of the same task.
     select d.task_id into holder
     from rdq.dedupe d
-    where (d.queue = _hold_key.queue and d.key_hash = _hold_key.key_hash) or d.task_id = _hold_key.task_id
+    where (d.queue = _hold_key.queue collate "C" and d.key_hash = _hold_key.key_hash) or d.task_id = _hold_key.task_id
     order by d.task_id = _hold_key.task_id desc
     limit 1;
-    if found then
+    -- One that can never run again is buried, not joined; or somebody else has buried it while we waited for its ticket.
+    if found and not rdq._bury_doomed(holder) and exists (select from rdq.dedupe d where d.task_id = holder) then
       return holder;
     end if;
   end loop;
@@ -699,3 +747,55 @@ $$;
 
 comment on function rdq._hold_key(text, bytea, uuid) is
 'Takes a dedupe key for a task: null when it is taken, else the id of the live task that has it. Waits for a submit of the same key that has not committed.';
+
+create or replace function rdq._bury_doomed(task_id uuid) returns boolean
+language plpgsql
+set enable_seqscan = off
+set enable_nestloop = on
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  ticket rdq.due;
+  held rdq.lease;
+begin
+  -- As a claim would find it.
+  if exists (
+    select
+    from rdq.due d
+    cross join lateral (select t.max_attempts from rdq.task t where t.id = d.task_id limit 1) t
+    cross join lateral (select q.max_attempts, q.max_releases from rdq.queue q where q.queue = d.queue limit 1) q
+    cross join lateral rdq._tally(d.task_id, d.life, d.has_history) h
+    where d.task_id = _bury_doomed.task_id and (
+      d.give_up_at <= moment
+      or rdq._spent(h.runs, h.releases, q.max_releases) >= coalesce(t.max_attempts, q.max_attempts)
+    )
+  ) then
+    delete from rdq.due d where d.task_id = _bury_doomed.task_id returning d.* into ticket;
+    if not found then
+      return false;
+    end if;
+    perform rdq._bury_unfit(array[ticket], moment);
+    return true;
+  end if;
+  -- As a reclaim would. What is locked is being ended or renewed; waiting for it here, in the order of the keys, could
+  -- deadlock with a report, which goes in the order of the ids.
+  select l.* into held
+  from rdq.lease l
+  where l.task_id = _bury_doomed.task_id and l.expires_at <= moment and l.give_up_at <= moment
+    and l.claimed_at >= rdq._claimed_from(moment)
+  for update skip locked;
+  if not found then
+    return false;
+  end if;
+  perform rdq._conclude(
+    array(select rdq._vanished_attempt(l, moment) from unnest(rdq._take(array[held.task_id], array[held.claim_token])) l),
+    array[held.give_up_at], array[null::timestamptz]
+  );
+  return true;
+end
+$$;
+
+comment on function rdq._bury_doomed(uuid) is
+'Buries a live task that can never run again: it waits, or its lease has ended, and its deadline has passed or its budget is spent. Whether it did.';

@@ -336,7 +336,9 @@ begin
   get diagnostics buried = row_count;
   perform rdq._check_conserved(array(select d.task_id from unnest(deaths) d), buried);
   perform rdq._free_keys(array(select d.task_id from unnest(deaths) d));
-  perform rdq._note_redriven(array_agg(row(d.task_id, d.life, null, 'DEAD')::rdq.redriven))
+  perform rdq._note_redriven(array_agg(
+    row(d.task_id, d.life, null, case d.reason when 'CANCELLED' then 'CANCELLED' else 'DEAD' end)::rdq.redriven
+  ))
   from unnest(deaths) d
   where d.life > 0
   having count(*) > 0;
@@ -348,13 +350,14 @@ begin
     select d.queue, t.handler, d.reason, count(*), min(d.task_id::text) as task_id
     from unnest(deaths) d
     cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
+    cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q
     group by d.queue, t.handler, d.reason
   ) n;
 end
 $$;
 
 comment on function rdq._bury(rdq.dead[]) is
-'Makes dead letters of tasks whose tickets the caller has taken: the one place that buries. Frees their dedupe keys and announces them (NOTIFY rdq_dead: queue, handler, reason, count and one task_id as JSON).';
+'Makes dead letters of tasks whose tickets the caller has taken: the one place that buries. Frees their dedupe keys and announces them, where the queue''s notify is on (NOTIFY rdq_dead: queue, handler, reason, count and one task_id as JSON).';
 
 create or replace function rdq._free_keys(task_ids uuid[]) returns void
 language plpgsql

@@ -1,7 +1,7 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/roles.psql
-select plan(15);
+select plan(17);
 
 select rdq.create_queue(q.name) from unnest('{payments,payments.eu,payments.us,xpayments.eu,mails}'::text[]) q (name);
 select pg_temp.create_role('producer', '{payments.*}');
@@ -22,8 +22,11 @@ select is(
   q.refused, 'submit_many: ' || q.name)
 from (values ('payments.eu', false), ('mails', true)) q (name, refused);
 select is(
-  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''none'', ''h'', ''x'')'), 'RD001',
-  'an unknown queue is unknown');
+  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''payments.none'', ''h'', ''x'')'), 'RD001',
+  'one of its names that is not there is unknown');
+select is(
+  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''none'', ''h'', ''x'')'), 'RD007',
+  'whether any other name is that of a queue is not told');
 select is(count(*), 3::bigint, 'what was refused was not stored') from rdq.task;
 
 set local role rdq_test_producer;
@@ -63,7 +66,10 @@ select is(
   'granted again: the queues are replaced');
 select is(length(pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''mails'', ''h'', ''x'')')), 36, 'by those');
 select is(
-  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''payments.e'', ''h'', ''x'')'), 'RD001',
+  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''payments_e'', ''h'', ''x'')'), 'RD001',
+  'a question mark stands for one character');
+select is(
+  pg_temp.as_role('rdq_test_producer', 'select rdq.submit(''payments.e'', ''h'', ''x'')'), 'RD007',
   'an underscore stands for itself');
 
 select * from finish();

@@ -26,8 +26,8 @@ select is(pg_temp.seen(), 'ours {payments.eu,payments.us}', 'of one that works o
 -- "All queues" are those in which the runner may work.
 select pg_temp.as_role('rdq_test_mailer', 'select rdq.runner_seen(''any'', ''host'', ''1'')');
 select is(pg_temp.seen(), 'ours {payments.eu,payments.us}', 'one of any queue that it may work in: none of ours');
-select pg_temp.as_role('rdq_test_payer', 'select rdq.runner_seen(''any'', ''host'', ''1'')');
-select is(pg_temp.seen(), 'any {payments.eu,payments.us} ours {payments.eu,payments.us}', 'these are ours');
+select pg_temp.as_role('rdq_test_payer', 'select rdq.runner_seen(''all'', ''host'', ''1'')');
+select is(pg_temp.seen(), 'all {payments.eu,payments.us} ours {payments.eu,payments.us}', 'these are ours');
 select rdq.runner_seen('every', 'host', '1');
 select is(
   pg_temp.as_role('rdq_test_viewer', 'select count(*) from rdq.runners r where r.runner = ''every'' and r.queues is null'), '1',

@@ -22,15 +22,15 @@ from (values
 ) s (statement);
 select is(pg_temp.as_role('rdq_test_worker', 'select rdq.next_due_at(null)'), '', 'nothing waits in its queues');
 select is(
-  pg_temp.as_role('rdq_test_worker', 'select count(*) from rdq.claim(array[''none''], ''r'')'), 'RD001',
-  'an unknown queue is unknown');
+  pg_temp.as_role('rdq_test_worker', 'select count(*) from rdq.claim(array[''none''], ''r'')'), 'RD007',
+  'whether another name is that of a queue is not told');
 
 select count(*) from rdq.claim(array['mails'], 'other');
 select rdq.submit(q.name, 'late', 'x', give_up_at => clock_timestamp() + interval '1 minute')
 from unnest('{payments.eu,mails}'::text[]) q (name);
 select pg_temp.pass('1 hour');
 select is(
-  pg_temp.as_role('rdq_test_worker', 'select t from rdq.tick() t'), '(1,1,0,0)', 'a tick serves its own queues');
+  pg_temp.as_role('rdq_test_worker', 'select t from rdq.tick() t'), '(1,1,0,0,)', 'a tick serves its own queues');
 select set_eq(
   $$ select t.queue, t.status from rdq.tasks t where t.handler = 'h' $$,
   $$ values ('payments.eu', 'PENDING'), ('mails', 'IN_FLIGHT') $$,

@@ -53,7 +53,7 @@ select pg_temp.can('viewer', '{version,tasks,queues,queue_stats,recent_queue_sta
   dead_letter_timeline,history,envelope,fingerprint,redrive_status,redrives,audit_log,endpoints,runners,doctor}');
 select pg_temp.can('operator', '{version,tasks,queues,queue_stats,recent_queue_stats,refresh_queue_stats,dead_letters,dead_letter_groups,
   dead_letter_timeline,history,envelope,fingerprint,redrive_status,redrives,audit_log,endpoints,runners,doctor,redrive,redrive_where,pause_redrive,resume_redrive,cancel_redrive,purge,
-  purge_where,cancel,pause_queue,resume_queue,reclaim,tick}');
+  purge_where,cancel,cancel_where,pause_queue,resume_queue,reclaim,tick}');
 select is(pg_temp.forbidden('rdq_test_admin'), null, 'an admin may do everything');
 select is(pg_temp.allowed('rdq_test_nobody'), null, 'who was granted nothing may do nothing');
 

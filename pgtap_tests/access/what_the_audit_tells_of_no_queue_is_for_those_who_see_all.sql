@@ -1,7 +1,7 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/roles.psql
-select plan(8);
+select plan(9);
 
 select rdq.create_queue(q.name) from unnest('{payments.eu,mails}'::text[]) q (name);
 create role rdq_test_all;
@@ -26,9 +26,10 @@ select is(pg_temp.seen('rdq_test_all', 'redrive_where'), '1', 'and who sees all'
 select is(pg_temp.seen('rdq_test_mailer', 'redrive_where'), '0', 'not who sees others');
 
 select rdq.redrive_where(since => '-infinity', reason => 'r');
-select is(pg_temp.seen('rdq_test_operator', 'redrive_where'), '1', 'that of the owner is of all queues');
+select is(pg_temp.seen('rdq_test_operator', 'redrive_where'), '1', 'that of the owner found nothing more in it');
+select is(pg_temp.seen('rdq_test_mailer', 'redrive_where'), '1', 'what it found in a queue is told there');
 select rdq.redrive_where(queue => 'mails', reason => 'r');
-select is(pg_temp.seen('rdq_test_mailer', 'redrive_where'), '1', 'one of a queue: who sees the queue');
+select is(pg_temp.seen('rdq_test_mailer', 'redrive_where'), '2', 'one of a queue: who sees the queue');
 
 insert into rdq.audit (at, actor, action, affected) values (now() - interval '2 years', 'nobody', 'old', 1);
 select rdq.purge_audit('1 year');

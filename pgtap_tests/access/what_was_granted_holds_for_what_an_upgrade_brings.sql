@@ -22,7 +22,7 @@ select is(
 revoke all on all functions in schema rdq from public;
 do $$
 begin
-  perform rdq._grant(a.role, a.capability) from rdq.access a join pg_roles r on r.rolname = a.role;
+  perform rdq._grant(r.rolname, a.capability) from rdq.access a join pg_roles r on r.oid = a.role;
 end
 $$;
 
@@ -35,7 +35,7 @@ select is(pg_temp.as_role('Odd Role', 'select count(*) from rdq.claim(null, ''r'
 drop owned by "Odd Role";
 drop role "Odd Role";
 select lives_ok(
-  $$ select rdq._grant(a.role, a.capability) from rdq.access a join pg_roles r on r.rolname = a.role $$,
+  $$ select rdq._grant(r.rolname, a.capability) from rdq.access a join pg_roles r on r.oid = a.role $$,
   'its role is gone');
 
 select * from finish();

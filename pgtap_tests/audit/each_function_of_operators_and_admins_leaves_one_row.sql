@@ -46,6 +46,8 @@ insert into sample (name, prepare, act, idle) values
       "rdq.redrive((select d.task_id from rdq.dead d limit 1), headers => ''[]'')"}'),
   ('cancel', null, 'rdq.cancel((select d.task_id from rdq.due d limit 1), reason => ''why'')',
     '{"rdq.cancel((select d.task_id from rdq.dead d limit 1))", rdq.cancel(gen_random_uuid())}'),
+  ('cancel_where', 'rdq.submit(''q'', ''c'', ''x'')', 'rdq.cancel_where(handler => ''c'', reason => ''why'')',
+    '{rdq.cancel_where(handler => ''c''), rdq.cancel_where(), rdq.cancel_where(queue => ''none'')}'),
   ('purge', 'rdq.submit(''q'', ''h'', ''x'')', 'rdq.purge(pg_temp.dead(), reason => ''why'')',
     '{"rdq.purge((select d.task_id from rdq.due d limit 1))", rdq.purge(gen_random_uuid())}'),
   ('purge_where', 'pg_temp.dead()', 'rdq.purge_where(queue => ''q'', reason => ''why'')',

@@ -26,7 +26,7 @@ select rdq.grant_access('rdq_test_ada', 'viewer', '{q}');
 select rdq.revoke_access('rdq_test_ada', 'viewer');
 select rdq.drop_queue('q');
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select action, queue, affected, reason from rdq.audit_log order by id $$,
   $$
     values

@@ -38,9 +38,9 @@ select results_eq(
   $$,
   'each is a row of the audit');
 select is(
-  array[(a.before ->> 'last_id')::bigint - (a.before ->> 'first_id')::bigint,
-    extract(epoch from (a.before ->> 'last_at')::timestamptz - (a.before ->> 'first_at')::timestamptz)::bigint],
-  '{1,1}', 'which says what went')
+  array[((a.before ->> 'last_id')::bigint > (a.before ->> 'first_id')::bigint)::text,
+    extract(epoch from (a.before ->> 'last_at')::timestamptz - (a.before ->> 'first_at')::timestamptz)::bigint::text],
+  '{true,1}', 'which says what went')
 from rdq.audit a where a.action = 'purge_audit' order by a.id limit 1;
 
 select unnest(array[

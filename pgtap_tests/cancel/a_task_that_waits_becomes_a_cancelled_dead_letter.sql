@@ -24,7 +24,7 @@ select is(count(*), 3::bigint, 'each is a dead letter') from rdq.dead_letters(de
 select is(d.message, 'm', 'with its last error') from rdq.dead_letters d where d.task_id = :'retries';
 select is(count(*), 1::bigint, 'no attempt was added') from rdq.attempt;
 select is_empty($$ select * from rdq.claim(array['q'], 'tester') $$, 'nothing can be claimed');
-select results_eq(
+select pg_temp.rows_are(
   $$ select actor, queue, task_id, affected, reason from rdq.audit_log where action = 'cancel' order by id limit 1 $$,
   format($$ values ('ada', 'q', %L::uuid, 1::bigint, 'not needed') $$, :'later'),
   'the audit says who and why');

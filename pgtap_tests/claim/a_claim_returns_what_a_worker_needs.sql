@@ -13,7 +13,7 @@ select rdq.submit(
 select clock_timestamp() as before \gset
 create temp table claimed as select * from rdq.claim('{q}', 'worker-7', code_version => 'v1');
 
-select results_eq(
+select pg_temp.rows_are(
   'select queue, handler, handler_version, content_type, headers, attempt_no, attempt_count, redrive_count, give_up_at from claimed',
   $$
     values ('q', 'charge', 'v3', 'application/x-odd', '{"traceparent": "00-1-2-01"}'::jsonb, 1, 1, 0,
@@ -33,7 +33,7 @@ select ok(
   'the lease is that of the queue, and starts at the clock'
 )
 from claimed;
-select results_eq(
+select pg_temp.rows_are(
   $$ select task_id, claim_token, queue, runner, code_version, claimed_at, expires_at from rdq.lease $$,
   $$ select task_id, claim_token, queue, 'worker-7', 'v1', claimed_at, lease_expires_at from claimed $$,
   'the lease that is stored says the same, and who has it'

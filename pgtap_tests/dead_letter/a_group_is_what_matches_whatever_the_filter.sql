@@ -96,7 +96,13 @@ select is(
   pg_temp.as_role('rdq_test_viewer', pg_temp.groups(s.filter)),
   coalesce(pg_temp.expected(format('(%s) and queue <> %L', s.condition, 'a')), ''),
   'for a viewer of one of the queues:' || s.filter)
-from sample s;
+from sample s
+where s.filter not like '%queue => ''a''%';
+select is(
+  (pg_temp.error_of(format('set local role rdq_test_viewer; select pg_temp.answer(%L)', pg_temp.groups(s.filter)))).code, 'RD007',
+  'of a queue that it may not see:' || s.filter)
+from sample s
+where s.filter like '%queue => ''a''%';
 
 select * from finish();
 rollback;

@@ -17,7 +17,7 @@ insert into sample values
   ($$ handler => 'old' $$, $$ handler = 'old' $$),
   ($$ handler => 'h-1' $$, $$ handler = 'h-1' $$),
   ($$ handler => 'old', queue => 'b' $$, $$ handler = 'old' and queue = 'b' $$),
-  ($$ handler => 'h-1', queue => 'none' $$, 'false'),
+  ($$ handler => 'h-1', queue => 'empty' $$, 'false'),
   ($$ error_type => 'R?re' $$, $$ error_type = 'Rare' $$),
   ($$ error_type => '*Old*' $$, $$ error_type like '%Old%' $$),
   ($$ error_type => '*' $$, $$ error_type is not null $$),
@@ -35,10 +35,10 @@ insert into sample values
   ($$ handler => 'rare', since => '2026-01-01 00:00:02Z', until => '2026-01-01 00:00:04Z' $$,
     $$ handler = 'rare' and dead_at >= '2026-01-01 00:00:02Z' and dead_at < '2026-01-01 00:00:04Z' $$);
 
-select plan(4 * count(*)::integer) from sample;
+select plan(4 * count(*)::integer - 1) from sample;
 
-select rdq.create_queue(q.queue) from unnest('{a,b,c}'::text[]) q (queue);
-select pg_temp.create_role('viewer', '{b,c*}');
+select rdq.create_queue(q.queue) from unnest('{a,b,c,empty}'::text[]) q (queue);
+select pg_temp.create_role('viewer', '{b,c*,empty}');
 
 -- Ten letters a tick of ten seconds, so that some died at one instant. The first five are rare, the first 2,500
 -- of an old handler, and of a reason and a class that others have no more.
@@ -104,7 +104,8 @@ select is(
   pg_temp.as_role('rdq_test_viewer', format('select array(select task_id from rdq.dead_letters(%s max_rows => 30))', nullif(s.filter, '') || ',')),
   pg_temp.expected(format('(%s) and queue <> %L', s.condition, 'a'), 30)::text,
   'a viewer of two of the queues:' || s.filter)
-from sample s;
+from sample s
+where s.filter not like '%queue => ''a''%';
 
 -- The same again with every entry of the indexes known to be visible, as after a vacuum.
 update pg_class set relallvisible = 1000000 where oid = 'rdq.dead'::regclass;

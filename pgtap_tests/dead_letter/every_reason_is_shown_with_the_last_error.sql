@@ -35,7 +35,7 @@ select pg_temp.pass('1 hour');
 select * from pg_temp.claim_one('q') \gset
 select rdq.cancel(:'id');
 
-select results_eq(
+select pg_temp.rows_are(
   $$
     select handler, dead_reason, error_class, error_type, message is not null
     from rdq.dead_letters

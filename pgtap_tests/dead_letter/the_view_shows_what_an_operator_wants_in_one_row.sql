@@ -10,7 +10,7 @@ select rdq.fail(:'task_id', :'claim_token', 'TimeoutException', 'first', 'a stac
 select task_id, claim_token from rdq.claim(array['payments'], 'worker 2', code_version => 'v2') \gset
 select rdq.fail(:'task_id', :'claim_token', 'TimeoutException', 'no answer within 30 s', 'a stack', error_class => 'TRANSIENT');
 
-select results_eq(
+select pg_temp.rows_are(
   $$
     select d.task_id, d.queue, d.handler, d.dead_reason, d.error_class, d.error_type, d.message, d.code_version,
       d.attempts, d.redrive_count

@@ -11,7 +11,7 @@ from rdq.submit_many('q', '[
   {"handler": "third", "payload": "3", "dedupe_key": "k"}
 ]') a (id);
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.handler, t.status from answered a join rdq.tasks t on t.task_id = a.id order by a.place $$,
   $$ values ('first', 'DEAD'), ('second', 'PENDING'), ('second', 'PENDING') $$,
   'the second is new, the third joins it');

@@ -2,7 +2,7 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/time.psql
-select plan(30);
+select plan(29);
 
 select rdq.create_queue('q', '{"ladder": ["1 hour"], "jitter": 0, "vanish_limit": 1}');
 
@@ -63,9 +63,8 @@ select pg_temp.is_new('c', :'id', 'DEAD, VANISHED');
 
 select rdq.submit('q', 'h', 'x', dedupe_key => 'd', give_up_at => clock_timestamp() + interval '1 minute') as id \gset
 select pg_temp.pass('1 hour');
-select pg_temp.joins('d', :'id', 'PENDING, past its deadline');
-select rdq.tick();
-select pg_temp.is_new('d', :'id', 'DEAD, DEADLINE');
+select pg_temp.is_new('d', :'id', 'PENDING, past its deadline');
+select is(t.dead_reason, 'DEADLINE', 'which is dead then') from rdq.tasks t where t.task_id = :'id';
 
 select rdq.submit('q', 'h', 'x', dedupe_key => 'e', error => '{"class": "PERMANENT"}') as id \gset
 select is(rdq.submit('q', 'h', 'x', dedupe_key => 'e', run_at => '2999-01-01') = :'id', false, 'DEAD at once: is new');

@@ -14,7 +14,7 @@ select rdq.submit(q.name, 'h', 'late', give_up_at => clock_timestamp() + interva
 from (values ('a'), ('b'), ('c')) q (name) cross join generate_series(1, 3);
 select pg_temp.pass('30 minutes');
 
-create temporary table done (reclaimed bigint, given_up bigint, redriven bigint, purged bigint);
+create temporary table done (reclaimed bigint, given_up bigint, redriven bigint, purged bigint, problems text[]);
 insert into done select * from rdq.tick(max_tasks => 4);
 select is(d.reclaimed, 4::bigint, 'leases') from done d;
 select is(d.given_up, 4::bigint, 'deadlines') from done d;

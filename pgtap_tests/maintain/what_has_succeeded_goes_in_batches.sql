@@ -23,7 +23,7 @@ select pg_temp.pass('23 hours 55 minutes');
 select is(t.purged, 0::bigint, 'the first is 45 minutes over') from rdq.tick(queues => '{long}') t;
 select pg_temp.pass('16 minutes');
 select is(t.purged, 2::bigint, 'an hour after the first both go') from rdq.tick(queues => '{long}') t;
-select results_eq(
+select pg_temp.rows_are(
   $$ select queue, affected, reason from rdq.audit_log where action = 'retention' $$,
   $$ values ('long', 2::bigint, 'keep_succeeded has passed') $$,
   'in one row of the audit');

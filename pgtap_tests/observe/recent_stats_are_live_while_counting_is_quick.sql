@@ -17,7 +17,7 @@ select rdq.pause_queue('q');
 create function pg_temp.both() returns text
 language sql
 begin atomic
-  select results_eq(
+  select pg_temp.rows_are(
     'select queue, paused, due, scheduled, in_flight, expired, dead, oldest_due_age, oldest_dead_age, now() - now()
      from rdq.queue_stats order by queue',
     'select queue, paused, due, scheduled, in_flight, expired, dead, oldest_due_age, oldest_dead_age,

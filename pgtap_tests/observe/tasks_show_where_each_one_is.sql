@@ -12,7 +12,7 @@ select
 from rdq.tasks t;
 
 select rdq.submit('q', 'charge', 'x', run_at => '2998-01-01', give_up_at => '2999-01-01', dedupe_key => 'k', handler_version => '7') as id \gset
-select results_eq(
+select pg_temp.rows_are(
   $$
     select task_id, queue, handler, handler_version, next_attempt_at, give_up_at, dedupe_key, created_at <= clock_timestamp()
     from rdq.tasks
@@ -21,7 +21,7 @@ select results_eq(
     values (%L::uuid, 'q', 'charge', '7', '2998-01-01'::timestamptz, '2999-01-01'::timestamptz, 'k', true)
   $$, :'id'),
   'what was asked');
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('PENDING', 0::bigint, 3, 0, true, false, null, false, null, null, null, null) $$,
   'PENDING');
@@ -30,13 +30,13 @@ select rdq.redrive(:'id');
 
 select task_id, claim_token, claimed_at, lease_expires_at
 from rdq.claim(array['q'], 'worker 1', lease => '30 seconds') \gset
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('IN_FLIGHT', 1::bigint, 3, 1, false, true, 'worker 1', false, null, null, null, null) $$,
   'IN_FLIGHT, the claim counted');
 select is(t.lease_expires_at, :'lease_expires_at', 'until when it is held') from rdq.tasks t;
 select rdq.fail(:'task_id', :'claim_token', 'Timeout', 'no answer', error_class => 'TRANSIENT');
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('PENDING', 1::bigint, 3, 1, true, false, null, false, null, 'TRANSIENT', 'Timeout', 'no answer') $$,
   'PENDING after a failure');
@@ -47,20 +47,20 @@ select is(t.attempt_count, 1::bigint, 'a release gives the attempt back') from r
 select is(t.last_error_type, 'Timeout', 'and is no error') from rdq.tasks t;
 select * from pg_temp.claim_one('q') \gset
 select rdq.fail(:'task_id', :'claim_token', 'Parse', 'bad', error_class => 'PERMANENT');
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('DEAD', 2::bigint, 3, 1, false, false, null, true, 'PERMANENT', 'PERMANENT', 'Parse', 'bad') $$,
   'DEAD');
 select is(t.finished_at, d.dead_at, 'since when') from rdq.tasks t join rdq.dead_letters d using (task_id);
 
 select rdq.redrive(:'id');
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('PENDING', 0::bigint, 3, 2, true, false, null, false, null, 'PERMANENT', 'Parse', 'bad') $$,
   'redriven: nothing spent, the last error is still known');
 select * from pg_temp.claim_one('q') \gset
 select rdq.complete(:'task_id', :'claim_token');
-select results_eq(
+select pg_temp.rows_are(
   'select * from shown',
   $$ values ('SUCCEEDED', 1::bigint, 3, 2, false, false, null, true, null, 'PERMANENT', 'Parse', 'bad') $$,
   'SUCCEEDED');

@@ -38,7 +38,7 @@ select is(
 select is(count(*), 2::bigint, 'no attempt is left of what is gone')
 from rdq.attempt a where a.task_id <> :'done';
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select actor, queue, filter, affected, reason from rdq.audit_log where action = 'purge_where' order by id limit 1 $$,
   $$ values ('ada', 'q', '{"queue": "q"}'::jsonb, 4::bigint, 'old') $$,
   'the audit says who, what, how many and why');

@@ -12,7 +12,7 @@ select pg_temp.write_dead('mails', 4);
 select is(
   pg_temp.as_role('rdq_test_operator', 'select purged from rdq.purge_where(since => ''-infinity'', reason => ''old'')'), '5',
   'an operator of some queues deletes what is theirs');
-select results_eq(
+select pg_temp.rows_are(
   $$ select queue, affected, reason, filter ->> 'since' from rdq.audit where action = 'purge_where' order by queue $$,
   $$ values ('payments.eu', 3::bigint, 'old', '-infinity'), ('payments.us', 2, 'old', '-infinity') $$,
   'a row for each queue from which something went');

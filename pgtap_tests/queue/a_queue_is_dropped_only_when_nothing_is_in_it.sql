@@ -18,7 +18,7 @@ select rdq.purge(:'id');
 select lives_ok($$ select rdq.drop_queue('q') $$, 'nothing is in it');
 select is_empty($$ select from rdq.queues where queue = 'q' $$, 'it is gone');
 select throws_ok($$ select rdq.submit('q', 'h', 'x') $$, 'RD001', null, 'a submit is refused');
-select results_eq(
+select pg_temp.rows_are(
   $$ select action, before ->> 'queue', after from rdq.audit_log where action = 'drop_queue' $$,
   $$ values ('drop_queue', 'q', null::jsonb) $$,
   'the audit keeps its settings');

@@ -32,7 +32,7 @@ select is(t.next_attempt_at, '2999-01-01', 'a task that was not dead is as it wa
 from rdq.tasks t
 where t.task_id = :'live';
 
-select results_eq(
+select pg_temp.rows_are(
   format($$
     select state, filter, matched, sent, undecided, skipped, per_second, reason, actor, finished_at >= began_at
     from rdq.redrive_status(%L)
@@ -42,7 +42,7 @@ select results_eq(
       'the bank is back', 'ada', true)
   $$,
   'its status says what, how many, why and who');
-select results_eq(
+select pg_temp.rows_are(
   $$ select actor, action, queue, redrive_id, filter, affected, reason from rdq.audit_log where action = 'redrive_where' $$,
   format($$
     values ('ada', 'redrive_where', 'q', %L::uuid, '{"queue": "q", "error_type": "Timeout*"}'::jsonb, 2::bigint,

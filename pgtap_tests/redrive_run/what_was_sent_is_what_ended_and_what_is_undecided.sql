@@ -12,15 +12,15 @@ select pg_temp.write_dead('q', 5);
 create function pg_temp.counts(id text) returns text
 language sql
 begin atomic
-  select format('%s matched, %s sent: %s succeeded, %s died, %s undecided; skipped %s %s',
-    s.matched, s.sent, s.succeeded, s.died, s.undecided, s.skipped, s.skipped_why)
+  select format('%s matched, %s sent: %s succeeded, %s died, %s cancelled, %s undecided; skipped %s %s',
+    s.matched, s.sent, s.succeeded, s.died, s.cancelled, s.undecided, s.skipped, s.skipped_why)
   from rdq.redrive_status(id::uuid) s;
 end;
 
 select * from rdq.redrive_where(queue => 'q') \gset
 select is(
   pg_temp.counts(:'redrive_id'),
-  '6 matched, 5 sent: 0 succeeded, 0 died, 5 undecided; skipped 1 {"key_held": 1, "no_longer_dead": 0}',
+  '6 matched, 5 sent: 0 succeeded, 0 died, 0 cancelled, 5 undecided; skipped 1 {"no_span": 0, "key_held": 1, "no_longer_dead": 0}',
   'one could not be sent, and it says why');
 select is(
   array[a.affected::text, a.after ->> 'task_ids'], array['1', format('["%s"]', :'live')], 'the audit says which')
@@ -34,12 +34,12 @@ select is(pg_temp.fail_one('q', 'PERMANENT'), 'DEAD', 'one dies again');
 select rdq.cancel(task_id) from rdq.due order by due_at limit 1;
 select is(
   pg_temp.counts(:'redrive_id'),
-  '6 matched, 5 sent: 1 succeeded, 2 died, 2 undecided; skipped 1 {"key_held": 1, "no_longer_dead": 0}',
-  'a cancelled one has died too');
+  '6 matched, 5 sent: 1 succeeded, 1 died, 1 cancelled, 2 undecided; skipped 1 {"no_span": 0, "key_held": 1, "no_longer_dead": 0}',
+  'a cancelled one has not died');
 select rdq.tick();
 select is(
   pg_temp.counts(:'redrive_id'),
-  '6 matched, 5 sent: 1 succeeded, 2 died, 2 undecided; skipped 1 {"key_held": 1, "no_longer_dead": 0}',
+  '6 matched, 5 sent: 1 succeeded, 1 died, 1 cancelled, 2 undecided; skipped 1 {"no_span": 0, "key_held": 1, "no_longer_dead": 0}',
   'counted or not, the numbers are the same');
 select is(count(*), 2::bigint, 'a row is kept for what is undecided only') from rdq.redriven;
 
@@ -49,7 +49,7 @@ update rdq.due set due_at = clock_timestamp();
 select rdq.complete(c.task_id, c.claim_token) from rdq.claim('{q}', 'tester', 9) c;
 select is(
   pg_temp.counts(:'redrive_id'),
-  '6 matched, 5 sent: 3 succeeded, 2 died, 0 undecided; skipped 1 {"key_held": 1, "no_longer_dead": 0}',
+  '6 matched, 5 sent: 3 succeeded, 1 died, 1 cancelled, 0 undecided; skipped 1 {"no_span": 0, "key_held": 1, "no_longer_dead": 0}',
   'a life that it did not begin is not counted');
 select rdq.tick();
 select is(count(*), 0::bigint, 'when all has ended nothing is kept') from rdq.redriven;
@@ -64,7 +64,7 @@ update rdq.redrive_run set next_due_at = clock_timestamp();
 select rdq.tick();
 select is(
   pg_temp.counts(:'redrive_id'),
-  '3 matched, 1 sent: 0 succeeded, 0 died, 1 undecided; skipped 2 {"key_held": 0, "no_longer_dead": 2}',
+  '3 matched, 1 sent: 0 succeeded, 0 died, 0 cancelled, 1 undecided; skipped 2 {"no_span": 0, "key_held": 0, "no_longer_dead": 2}',
   'what others purged or redrove is skipped, and counted as that');
 
 select * from finish();

@@ -31,7 +31,7 @@ cross join lateral rdq.report(h.ids, h.tokens, array[
   null
 ]::jsonb[]) r;
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select h.place, a.status, a.dead_reason, a.stale from answers a join held h using (task_id) order by a.place $$,
   $$
     values
@@ -45,7 +45,7 @@ select results_eq(
   $$,
   'each answer stands where its task was given'
 );
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.status, t.dead_reason, t.next_attempt_at from answers a join rdq.tasks t using (task_id) order by a.place $$,
   $$ select status, dead_reason, next_attempt_at from answers order by place $$,
   'and is what rdq.tasks says'

@@ -48,7 +48,7 @@ order by place;
 
 select is(count(*), 10::bigint, 'ten attempts are recorded') from rdq.attempt;
 select is(count(*), 0::bigint, 'no lease is left') from rdq.lease;
-select results_eq(
+select pg_temp.rows_are(
   $$ select a.error_type, a.message, a.stack, a.detail from rdq.attempt a join held using (task_id) where place = 2 $$,
   $$ values ('404', '["a", 1]', '{"line": 1}', '"text"'::jsonb) $$,
   'what is not text is kept as the text of it'

@@ -10,7 +10,7 @@ from rdq.fail(
   :'task_id', :'claim_token', 'http.503', 'Service Unavailable', E'line 1\nline 2', '{"status": 503}', 'TRANSIENT'
 ) r;
 
-select results_eq(
+select pg_temp.rows_are(
   format('select attempt_no, life, outcome, error_class, error_type, message, stack, detail, runner, code_version from rdq.history(%L)', :'task'),
   $$
     values (1, 0, 'FAILED', 'TRANSIENT', 'http.503', 'Service Unavailable', E'line 1\nline 2', '{"status": 503}'::jsonb,
@@ -26,7 +26,7 @@ select ok(
 from rdq.history(:'task');
 select is(row(late_outcome, late_at)::text, '(,)', 'nothing came late') from rdq.history(:'task');
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select last_error_class, last_error_type, last_message from rdq.tasks $$,
   $$ values ('TRANSIENT', 'http.503', 'Service Unavailable') $$,
   'rdq.tasks shows the last error'

@@ -1,9 +1,10 @@
 begin;
 \ir ../helpers/common.psql
 select plan(8);
+select rdq.create_queue('q');
 
 select rdq.runner_seen('a', 'host', '0.1.0', 'r1', '{q}', concurrency => 8, in_flight => 3, unreported => 1);
-select results_eq(
+select pg_temp.rows_are(
   $$ select runner, host, version, code_version, queues, concurrency, in_flight, unreported, alive from rdq.runners $$,
   $$ values ('a', 'host', '0.1.0', 'r1', '{q}'::text[], 8, 3, 1, true) $$,
   'what it says of itself is shown');
@@ -18,7 +19,7 @@ select ok((select seen_at - started_at > interval '59 minutes' from rdq.runners)
 select rdq.runner_seen('b', null, null);
 update rdq.runner set seen_at = seen_at - interval '25 hours' where runner = 'b';
 select rdq.runner_seen('a', 'host', '0.1.0');
-select results_eq($$ select runner from rdq.runners $$, $$ values ('a') $$, 'one that was killed long ago is forgotten');
+select pg_temp.rows_are($$ select runner from rdq.runners $$, $$ values ('a') $$, 'one that was killed long ago is forgotten');
 
 select rdq.runner_gone('a');
 select rdq.runner_gone('never there');

@@ -15,7 +15,7 @@ from rdq.submit_many('q', '[
   {"handler": "f", "payload": "six", "dedupe_key": "a"}
 ]') a (id);
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.handler from answered a join rdq.task t on t.id = a.id order by a.place $$,
   $$ values ('a'), ('b'), ('c'), ('d'), ('e'), ('f') $$,
   'an id for each item, in their order');
@@ -27,7 +27,7 @@ from rdq.submit_many('q', '[
   {"handler": "y", "payload": "two", "task_id": "ffffffff-0000-7000-8000-000000000001"},
   {"handler": "z", "payload": "five", "dedupe_key": "z"}
 ]') a (id);
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.handler from again a join rdq.task t on t.id = a.id order by a.place $$,
   $$ values ('x'), ('f'), ('b'), ('e') $$,
   'known ids and keys answer in their places');

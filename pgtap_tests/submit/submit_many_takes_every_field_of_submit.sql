@@ -10,7 +10,7 @@ select rdq.submit_many('q', '[{
 }]') as id \gset
 
 select is(:'id'::uuid, '01890000-0000-7000-8000-000000000001', 'the id is the caller''s');
-select results_eq(
+select pg_temp.rows_are(
   $$
     select t.handler, t.handler_version, t.payload, t.content_type, t.headers, t.max_attempts, t.give_up_at,
       t.dedupe_key, d.due_at
@@ -28,14 +28,14 @@ select rdq.submit_many('q', '[{
   "dedupe_key": null, "handler_version": null, "task_id": null, "content_type": null, "error": null,
   "payload_base64": null
 }]') as id \gset
-select results_eq(
+select pg_temp.rows_are(
   format($$ select t.headers, t.max_attempts, t.give_up_at, t.content_type from rdq._task(%L::uuid) t $$, :'id'),
   $$ values ('{}'::jsonb, null::integer, null::timestamptz, 'text/plain; charset=utf-8') $$,
   'null is the same as not given');
 
 select rdq.submit_many('q', '[{"handler": "h", "payload": "x",
   "error": {"type": "T", "message": "m", "class": "TRANSIENT", "at": "2026-01-31T12:00:00Z"}}]') as id \gset
-select results_eq(
+select pg_temp.rows_are(
   format($$ select attempt_no, error_type, message, error_class, finished_at from rdq.history(%L) $$, :'id'),
   $$ values (1, 'T', 'm', 'TRANSIENT', '2026-01-31 12:00Z'::timestamptz) $$,
   'a failure is handed over');

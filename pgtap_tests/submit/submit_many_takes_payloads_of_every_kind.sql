@@ -1,4 +1,5 @@
 begin;
+\ir ../helpers/common.psql
 select plan(1);
 
 select rdq.create_queue('q');
@@ -18,13 +19,13 @@ from rdq.submit_many('q', '[
   {"handler": "h", "payload_base64": "iVBORw==", "content_type": "image/png"}
 ]') a (id);
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.payload, t.content_type from answered a cross join rdq._task(a.id) t order by a.place $$,
   $$
     values
       ('plain {"a": 1}'::bytea, 'text/plain; charset=utf-8'),
       ('', 'text/plain; charset=utf-8'),
-      ('{"a": [2], "b": 1}', 'application/json'),
+      ('{"b": 1, "a": [2]}', 'application/json'),
       ('[1, 2]', 'application/json'),
       ('42', 'application/json'),
       ('false', 'application/json'),

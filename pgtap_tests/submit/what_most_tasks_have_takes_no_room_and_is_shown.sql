@@ -1,4 +1,5 @@
 begin;
+\ir ../helpers/common.psql
 select plan(11);
 
 select rdq.create_queue('q');
@@ -11,15 +12,15 @@ insert into given values
   (rdq.submit('q', 'h', 'x', headers => '{"a": "b"}', content_type => 'text/plain'), 'text/plain', '{"a": "b"}', 'text/plain'),
   ((select rdq.submit_many('q', '[{"handler": "h", "payload": "x"}]')), 'text/plain; charset=utf-8', '{}', null);
 
-select results_eq(
+select pg_temp.rows_are(
   $$ select t.content_type, t.headers from given g join rdq.task t on t.id = g.id order by g.id $$,
   $$ select g.stored, nullif(g.headers, '{}') from given g order by g.id $$,
   'what most have is not stored');
-select results_eq(
+select pg_temp.rows_are(
   $$ select e ->> 'content_type', e -> 'headers' from given g cross join rdq.envelope(g.id) e order by g.id $$,
   $$ select g.content_type, g.headers from given g order by g.id $$,
   'the envelope has it');
-select results_eq(
+select pg_temp.rows_are(
   $$ select c.content_type, c.headers from rdq.claim('{q}', 'tester', 10) c order by c.task_id $$,
   $$ select g.content_type, g.headers from given g order by g.id $$,
   'a worker gets it');

@@ -60,7 +60,7 @@ join (
     (7, '(CANCELLED,Down,TRANSIENT,2)')
 ) as v (place, seen) using (place)
 order by s.place;
-select results_eq(
+select pg_temp.rows_are(
   'select t.status, t.dead_reason from rdq.tasks t join story s using (task_id) order by s.place',
   $$ select 'DEAD', reason from story order by place $$,
   'rdq.tasks says the same'
