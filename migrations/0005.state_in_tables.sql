@@ -14,6 +14,7 @@ alter table rdq.audit add column if not exists login text collate "C";
 create table if not exists rdq.turn (
   name text collate "C" primary key
 );
+insert into rdq.turn values ('access'), ('low water'), ('queue stats') on conflict do nothing;
 
 -- Which role wrote an entry of the registry: nobody else changes it.
 alter table rdq.runner add column if not exists role text collate "C";

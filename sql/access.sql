@@ -80,7 +80,7 @@ as $$
         policies, callbacks, runner_seen, runner_gone}'),
     ('viewer', '{viewer}',
       '{version, tasks, queues, queue_stats, recent_queue_stats, refresh_queue_stats, dead_letters, dead_letter_groups,
-        dead_letter_timeline, history, envelope, fingerprint, redrive_status, redrives, audit_log, endpoints, runners, doctor, _doctor, _queue_patterns, _spent, _may_see_redrive}'),
+        dead_letter_timeline, history, envelope, fingerprint, redrive_status, redrives, audit_log, endpoints, runners, doctor, _doctor, _queue_patterns, _spent, _may_see_redrive, _word_characters}'),
     ('operator', '{operator, viewer, upkeep}',
       '{redrive, redrive_where, pause_redrive, resume_redrive, cancel_redrive, cancel, cancel_where, purge, purge_where,
         pause_queue, resume_queue, reclaim, tick}'),

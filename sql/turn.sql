@@ -21,7 +21,7 @@ begin
   elsif exists (select from rdq.turn t where t.name = _try_turn.name) then
     return false;
   end if;
-  -- The first time, or after a restore of the schema alone.
+  -- After a restore of the schema without its data.
   insert into rdq.turn values (_try_turn.name) on conflict do nothing;
   return found;
 end

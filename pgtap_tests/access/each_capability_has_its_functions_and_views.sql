@@ -71,8 +71,8 @@ select is(
    cross join unnest('{producer,worker,viewer,operator,admin}'::text[]) c (name)
    where p.pronamespace = 'rdq'::regnamespace and p.proname like '\_%'
      and has_function_privilege('rdq_test_' || c.name, p.oid, 'execute')),
-  '{_doctor,_may_see_redrive,_queue_patterns,_spent}',
-  'of the private functions only those that the views call');
+  '{_doctor,_may_see_redrive,_queue_patterns,_spent,_word_characters}',
+  'of the private functions only those that views and fingerprint() call');
 
 select * from finish();
 rollback;

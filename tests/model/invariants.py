@@ -96,7 +96,7 @@ where t.dedupe_key is not null and h.status in ('PENDING', 'IN_FLIGHT')
 union all
 select 'a redrive has lost count of what it sent', r.redrive_id
 from rdq.redrive_run r
-where r.sent <> r.succeeded + r.died
+where r.sent <> r.succeeded + r.died + r.cancelled
   + (select count(*) from rdq.redriven o where o.redrive_id = r.redrive_id)
 union all
 select 'a redrive waits for a life that has ended', o.task_id
