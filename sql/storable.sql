@@ -48,7 +48,7 @@ return case when pg_column_size(detail) <= 2700 then detail else rdq._cut_detail
 comment on function rdq._clip_detail(jsonb) is 'A failure''s detail; one of more than 16 KiB is kept as the beginning of its text.';
 
 create or replace function rdq._clip_failure(failure jsonb) returns jsonb
-language plpgsql stable
+language plpgsql stable strict
 as $$
 begin
   if pg_column_size(failure) <= 262144 or jsonb_typeof(failure) <> 'object' then

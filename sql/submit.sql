@@ -757,21 +757,22 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  doomed boolean;
   ticket rdq.due;
   held rdq.lease;
 begin
   -- As a claim would find it.
-  if exists (
-    select
-    from rdq.due d
-    cross join lateral (select t.max_attempts from rdq.task t where t.id = d.task_id limit 1) t
-    cross join lateral (select q.max_attempts, q.max_releases from rdq.queue q where q.queue = d.queue limit 1) q
-    cross join lateral rdq._tally(d.task_id, d.life, d.has_history) h
-    where d.task_id = _bury_doomed.task_id and (
-      d.give_up_at <= moment
-      or rdq._spent(h.runs, h.releases, q.max_releases) >= coalesce(t.max_attempts, q.max_attempts)
-    )
-  ) then
+  select coalesce(d.give_up_at <= moment, false)
+    or rdq._spent(h.runs, h.releases, q.max_releases) >= coalesce(t.max_attempts, q.max_attempts)
+  into doomed
+  from rdq.due d
+  cross join lateral (select t.max_attempts from rdq.task t where t.id = d.task_id limit 1) t
+  cross join lateral (select q.max_attempts, q.max_releases from rdq.queue q where q.queue = d.queue limit 1) q
+  cross join lateral rdq._tally(d.task_id, d.life, d.has_history) h
+  where d.task_id = _bury_doomed.task_id;
+  if found and not doomed then
+    return false;
+  elsif found then
     delete from rdq.due d where d.task_id = _bury_doomed.task_id returning d.* into ticket;
     if not found then
       return false;
