@@ -621,7 +621,14 @@ begin
   done := coalesce(cardinality(task_ids), 0) < batch and not waits;
   if done and task_ids is null then
     -- Back to those that were locked. None of them is, when the last has been sent, or is dead no more.
-    task_ids := array(select p.task_id from rdq.redrive_passed p where p.redrive_id = run.redrive_id limit batch);
+    task_ids := array(
+      select p.task_id
+      from rdq.redrive_passed p
+      left join rdq.dead d on d.task_id = p.task_id
+      left join rdq.queue q on q.queue = d.queue
+      where p.redrive_id = run.redrive_id and q.paused_at is null
+      limit batch
+    );
   end if;
   run := rdq._send(run, coalesce(task_ids, '{}'));
   if done and not exists (select from rdq.redrive_passed p where p.redrive_id = run.redrive_id) then

@@ -307,33 +307,50 @@ as $$
 declare
   moment constant timestamptz := clock_timestamp();
   buried bigint;
+  notices text[];
 begin
-  insert into rdq.dead (
-    task_id, queue, handler, life, dead_at, reason, error_class, error_type, message, fingerprint, code_version,
-    redrive_id
+  with buried as (
+    insert into rdq.dead (
+      task_id, queue, handler, life, dead_at, reason, error_class, error_type, message, fingerprint, code_version,
+      redrive_id
+    )
+    select
+      d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
+      rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version,
+      case when d.life > 0 then (
+        select r.redrive_id
+        from rdq.redriven r
+        where r.task_id = d.task_id and r.life = d.life and r.outcome is null
+        limit 1
+      ) end
+    from unnest(deaths) d
+    cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
+    -- The last attempt that says something about the cause; a release does only where releases were it.
+    left join lateral (
+      select a.*
+      from rdq.attempt a
+      where a.task_id = d.task_id
+        and (a.outcome <> 'RELEASED' or d.reason = 'UNROUTABLE')
+      order by a.attempt_no desc
+      limit 1
+    ) a on true
+    cross join lateral (select coalesce(a.error_type, nullif(a.outcome, 'FAILED')) as error_type) e
+    returning dead.task_id, dead.queue, dead.handler, dead.reason
+  ),
+  -- Announced by kind, so that a mass burial is a few small notices.
+  kind as (
+    select b.queue, b.handler, b.reason, count(*) as size, min(b.task_id::text) as sample
+    from buried b
+    group by b.queue, b.handler, b.reason
   )
   select
-    d.task_id, d.queue, t.handler, d.life, moment, d.reason, a.error_class, e.error_type, left(a.message, 200),
-    rdq.fingerprint(t.handler, coalesce(e.error_type, d.reason), a.message), a.code_version,
-    case when d.life > 0 then (
-      select r.redrive_id
-      from rdq.redriven r
-      where r.task_id = d.task_id and r.life = d.life and r.outcome is null
-      limit 1
-    ) end
-  from unnest(deaths) d
-  cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
-  -- The last attempt that says something about the cause; a release does only where releases were it.
-  left join lateral (
-    select a.*
-    from rdq.attempt a
-    where a.task_id = d.task_id
-      and (a.outcome <> 'RELEASED' or d.reason = 'UNROUTABLE')
-    order by a.attempt_no desc
-    limit 1
-  ) a on true
-  cross join lateral (select coalesce(a.error_type, nullif(a.outcome, 'FAILED')) as error_type) e;
-  get diagnostics buried = row_count;
+    coalesce(sum(k.size), 0),
+    array_agg(jsonb_build_object(
+      'queue', k.queue, 'handler', k.handler, 'reason', k.reason, 'count', k.size, 'task_id', k.sample
+    )::text) filter (where q.notify)
+  into buried, notices
+  from kind k
+  left join lateral (select q.notify from rdq.queue q where q.queue = k.queue limit 1) q on true;
   perform rdq._check_conserved(array(select d.task_id from unnest(deaths) d), buried);
   perform rdq._free_keys(array(select d.task_id from unnest(deaths) d));
   perform rdq._note_redriven(array_agg(
@@ -342,17 +359,7 @@ begin
   from unnest(deaths) d
   where d.life > 0
   having count(*) > 0;
-  -- Announced by kind, so that a mass burial is a few small notices.
-  perform pg_notify('rdq_dead', jsonb_build_object(
-    'queue', n.queue, 'handler', n.handler, 'reason', n.reason, 'count', n.count, 'task_id', n.task_id
-  )::text)
-  from (
-    select d.queue, t.handler, d.reason, count(*), min(d.task_id::text) as task_id
-    from unnest(deaths) d
-    cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
-    cross join lateral (select from rdq.queue q where q.queue = d.queue and q.notify limit 1) q
-    group by d.queue, t.handler, d.reason
-  ) n;
+  perform pg_notify('rdq_dead', n.notice) from unnest(notices) n (notice);
 end
 $$;
 
