@@ -95,7 +95,12 @@ declare
 begin
   -- _purge() passes over what is locked; one that was named is waited for.
   perform from rdq.dead d where d.task_id = task.id for update;
-  select p.* into was from rdq._purge(array[task.id]) p;
+  if not found then
+    perform from rdq.attempt a where a.task_id = task.id and a.outcome = 'SUCCEEDED' for update;
+  end if;
+  if found then
+    select p.* into was from rdq._purge(array[task.id]) p;
+  end if;
   if not found then
     perform rdq._task(task.id);
     perform rdq._refuse('RD004',

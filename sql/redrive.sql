@@ -134,15 +134,16 @@ begin
   perform rdq._check_target(to_queue, to_handler, to_handler_version);
   -- _redrive() passes over what is locked; one that was named is waited for.
   perform from rdq.dead d where d.task_id = task.id for update;
+  if not found then
+    perform rdq._refuse_to_redrive(task.id);
+  end if;
   task := rdq._task(task.id);
   select r.* into answer
   from rdq._redrive(
     array[task.id], array[run_at], give_up_at,
     to_queue => to_queue, to_handler => to_handler, to_handler_version => to_handler_version
   ) r;
-  if not found then
-    perform rdq._refuse_to_redrive(task.id);
-  elsif answer.skipped = 'key_held' then
+  if answer.skipped = 'key_held' then
     perform rdq._refuse('RD008',
       format('task %s stays dead: a live task in queue "%s" has its dedupe key', task.id, coalesce(to_queue, task.queue)),
       'Let that task end, or purge this one if that task does its work.');
@@ -150,8 +151,6 @@ begin
     perform rdq._refuse('RD002',
       format('task %s was submitted after its deadline (%s), so it has no span to be given anew', task.id, task.give_up_at),
       'Give the new deadline as give_up_at.');
-  elsif answer.skipped is not null then
-    perform rdq._refuse_busy(format('task %s', task.id));
   end if;
   change := rdq._edit(task, payload, content_type, headers);
   perform rdq._audit('redrive', queue => task.queue, task_id => task.id, reason => reason,

@@ -73,7 +73,7 @@ def test_what_turns_up_in_a_later_batch_is_left(database: str, dead: Dead, db: C
     # A batch waits for this row, so that the other death is committed between two of them.
     holding = psycopg.connect(database)
     [(last,)] = holding.execute("select task_id from rdq.dead order by dead_at desc limit 1")
-    holding.execute("select from rdq.dead where task_id = %s for update", [last])
+    holding.execute("select from rdq.attempt where task_id = %s for update", [last])
     with Terminal(database, "dlq", "purge", "--all", "--batch", "15", "--yes") as terminal:
         terminal.expect("15/20")
         dying.commit()

@@ -180,6 +180,8 @@ def test_the_page_explains_every_warning_of_a_dry_run(db: Connection) -> None:
     db.execute("select rdq.create_queue('q', '{\"ambiguous_attempts\": 1}')")
     db.execute("select rdq.submit('q', 'h', 'x', dedupe_key => 'k', give_up_at => now() + '1 day')")
     db.execute("select rdq.submit('q', 'h', 'y')")
+    db.execute("select rdq.submit('q', 'late', 'z', give_up_at => now() - interval '1 minute')")
+    db.execute("select rdq.tick()")
     for error_class in ("PERMANENT", "AMBIGUOUS"):
         db.execute(
             """
@@ -190,7 +192,8 @@ def test_the_page_explains_every_warning_of_a_dry_run(db: Connection) -> None:
             [error_class],
         )
     db.execute("select rdq.submit('q', 'h', 'x', dedupe_key => 'k')")
-    db.execute("update rdq.task set give_up_at = give_up_at - interval '1 day'")
+    db.execute("update rdq.task set give_up_at = now() - interval '1 minute' where handler = 'h'")
+    db.execute("update rdq.task set created_at = now() - interval '1 day' where handler = 'h'")
     [(warnings,)] = db.execute("select warnings from rdq.redrive_where('q', dry_run => true)")
     explained = [
         re.sub("…", ".*", re.escape(row[0].removeprefix("…").strip()))

@@ -73,11 +73,11 @@ def test_a_migration_says_what_it_did(bare: str) -> None:
 
 def test_a_step_that_was_committed_but_not_recorded_is_run_again(installed: str) -> None:
     before = dump(installed)
-    execute(installed, "insert into rdq.access values ('kept', 'viewer', '{*}')")
+    execute(installed, "insert into rdq.access values ('rdq_owner', 'viewer', '{*}')")
     execute(installed, "delete from rdq_migrations._yoyo_migration")
     assert migrate(installed).steps[0] == FIRST_STEP
     assert dump(installed) == before
-    assert execute(installed, "select role from rdq.access") == [("kept",)]
+    assert execute(installed, "select role from rdq.access") == [("rdq_owner",)]
 
 
 def test_the_lock_of_a_killed_yoyo_is_removed(

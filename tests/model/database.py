@@ -14,7 +14,7 @@ TIMES = {
     "due": ("due_at", "give_up_at"),
     "lease": ("claimed_at", "expires_at", "give_up_at"),
     "dead": ("dead_at",),
-    "task": ("created_at", "give_up_at"),
+    "task": ("created_at", "run_at", "give_up_at"),
     "attempt": ("started_at", "finished_at", "late_at"),
     "low_water": ("due_from", "expires_from", "looked_at", "bottom_at"),
     "redrive_run": ("began_at", "finished_at", "next_due_at", "cursor_at"),
@@ -23,7 +23,8 @@ TIMES = {
 SEEN = """
 select
   t.task_id, t.status, t.attempt_count::int, t.redrive_count, t.next_attempt_at,
-  t.lease_expires_at, t.give_up_at, t.finished_at, t.created_at, t.dead_reason,
+  t.lease_expires_at, t.give_up_at, t.finished_at,
+  (select coalesce(k.run_at, k.created_at) from rdq.task k where k.id = t.task_id), t.dead_reason,
   coalesce(
     array(
       select array[a.life::text, a.outcome, a.error_class, a.late_outcome]
@@ -47,7 +48,7 @@ class Seen(NamedTuple):
     expires_at: datetime | None
     give_up_at: datetime | None
     ended_at: datetime | None
-    created_at: datetime
+    first_start: datetime
     dead_reason: str | None
     attempts: Sequence[Sequence[str | None]]
 
@@ -96,7 +97,7 @@ class Database:
     def begin(self) -> None:
         """Forget every queue and task (the audit cannot be), and roll the dice as the last time."""
         self.connection.execute("select setseed(0.5)")
-        self.connection.execute("truncate rdq.dedupe, rdq.queue, rdq.redriven")
+        self.connection.execute("truncate rdq.dedupe, rdq.queue, rdq.redriven, rdq.redrive_passed")
         for table in TIMES:
             self.connection.execute(f"truncate rdq.{table}".encode())
 

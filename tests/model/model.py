@@ -88,7 +88,7 @@ class Task:
     max_attempts: int | None = None
     give_up: Window | None = None
     span: timedelta | None = None
-    """From the submit to the deadline: a redrive extends the deadline by so much."""
+    """From the first start to the deadline: a redrive extends the deadline by so much."""
     status: str = "PENDING"
     life: int = 0
     attempts: list[Attempt] = field(default_factory=list)
@@ -218,6 +218,20 @@ class Model:
             return None
         live = (t for t in self.tasks.values() if t.live and (t.queue, t.key) == (queue, key))
         return next(live, None)
+
+    def free(self, queue: str, key: str | None, now: Window) -> None:
+        """Bury the holder of a key that can never run again, as whoever wants the key does."""
+        holder = self.holder(queue, key)
+        settings = self.queues[queue]
+        if holder is None:
+            return
+        too_late = holder.give_up is not None and holder.give_up.low <= now.high
+        if holder.status == "PENDING" and not holder.runnable(settings, now):
+            holder.bury("DEADLINE" if too_late else "EXHAUSTED", now)
+        elif too_late and holder.expires and holder.expires.high <= now.low:
+            attempt = Attempt(holder.life, "LEASE_EXPIRED", token=holder.token)
+            holder.conclude(attempt, settings, now)
+            assert holder.status == "DEAD"
 
     def ready(self, queue: str, now: Window) -> list[Task]:
         """Return the tasks of a queue that are due, in the order in which they became so."""

@@ -63,7 +63,9 @@ class Operators(World):
         if task is None or task.status != "DEAD":
             refusal = self.database.refusal(REDRIVE, *parameters)
             assert refusal == ("RD004" if task else "RD003")
-        elif self.model.holder(task.queue, task.key):
+            return
+        self.model.free(task.queue, task.key, Window(start, start))
+        if self.model.holder(task.queue, task.key):
             assert self.database.refusal(REDRIVE, *parameters) == "RD008"
         else:
             [(status, due_at, life)], now = self.database.timed(REDRIVE, *parameters)
@@ -111,6 +113,8 @@ class Operators(World):
             return
         seen = self.database.seen()
         sent = [task for task in matching if seen[task.id].status == "PENDING"]
+        for task in sent if canary else matching:
+            self.model.free(queue, task.key, now)
         if canary:
             assert len(sent) <= canary
             for task in sent:

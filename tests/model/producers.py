@@ -72,6 +72,7 @@ class Producers(World):
             run_at and run_at.low,
             max_attempts,
         )
+        self.model.free(queue, key, now)
         if holder := self.model.holder(queue, key):
             assert task_id == holder.id
             return

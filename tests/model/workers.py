@@ -1,7 +1,7 @@
 """What workers do, also with claims that they have lost."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -197,14 +197,13 @@ class Workers(World):
         assert all(self.model.tasks[row[0]].status == row[1] for row in rows)
 
     def tick(self) -> None:
-        [counts], now = self.database.timed("select * from rdq.tick()")
+        [counts], now = self.database.timed(
+            "select reclaimed, given_up, redriven, purged, problems from rdq.tick()"
+        )
+        assert counts[4] is None
         # Where the walks over tickets are short, as here, it leaves that out.
         self.database.rows("select rdq._raise_low_water(%s, worth => '0')", list(QUEUES))
         seen = self.database.seen()
-        reclaimed = self.check_reclaimed(QUEUES, 1000, now, seen)
-        given_up = [t for t in self.model.with_status("PENDING", QUEUES) if past(t.give_up, now)]
-        for task in given_up:
-            task.bury("DEADLINE", now)
         redriven = [
             task
             for task in self.model.with_status("DEAD", QUEUES)
@@ -212,12 +211,17 @@ class Workers(World):
         ]
         for task in redriven:
             assert any(rest.get(task.id) == task.life for rest in self.model.redrives)
+            self.model.free(task.queue, task.key, now)
             assert not self.model.holder(task.queue, task.key)
             self.live_again(task, now)
+        reclaimed = self.check_reclaimed(QUEUES, 1000, now, seen)
+        given_up = [t for t in self.model.with_status("PENDING", QUEUES) if past(t.give_up, now)]
+        for task in given_up:
+            task.bury("DEADLINE", now)
         purged = self.let_go(now)
         # Those whose key a live task has count as taken up too.
         assert counts[2] >= len(redriven)
-        assert counts == (len(reclaimed), len(given_up), counts[2], len(purged))
+        assert counts[:4] == (len(reclaimed), len(given_up), counts[2], len(purged))
 
     def let_go(self, now: Window) -> list[UUID]:
         """Forget what retention deletes: successes of a queue when the oldest has waited."""
@@ -233,10 +237,29 @@ class Workers(World):
             if task.status == "SUCCEEDED"
             and past(task.ended and task.ended + DAY + BATCH_WAIT, now)
         }
-        purged = [t.id for t in over if t.status == "DEAD" or t.queue in gathered]
+        # What a bulk redrive that is under way may still send stays.
+        open_since = dict(
+            self.database.rows(
+                "select filter ->> 'queue', max(began_at) from rdq.redrive_run"
+                " where settled_at is null and state in ('RUNNING', 'PAUSED', 'HALTED') group by 1"
+            )
+        )
+        purged = [
+            task.id
+            for task in over
+            if (
+                task.queue in gathered if task.status == "SUCCEEDED" else not kept(task, open_since)
+            )
+        ]
         for task_id in purged:
             del self.model.tasks[task_id]
         return purged
+
+
+def kept(task: Task, open_since: Mapping[str, datetime]) -> bool:
+    return bool(
+        task.ended and task.queue in open_since and task.ended.low <= open_since[task.queue]
+    )
 
 
 def past(moment: Window | None, now: Window) -> bool:

@@ -85,7 +85,7 @@ class World(RuleBasedStateMachine):
         if task.live:
             task.give_up = taken_over(task.give_up, seen.give_up_at)
         if task.life == 0 and seen.give_up_at:
-            task.span = seen.give_up_at - seen.created_at
+            task.span = seen.give_up_at - seen.first_start
 
     def settle(self, task: Task, status: str | None) -> None:
         """Learn from the database what the dice of the jitter said about the deadline."""

@@ -87,7 +87,9 @@ def test_a_lease_is_found_however_late_it_is_committed(first: Session, second: S
     [
         "rdq.submit('q', 'h', 'x'::text, run_at => now() - interval '1 day')",
         "rdq.submit('q', 'h', 'x'::text, run_at => now() - interval '1 day', dedupe_key => 'k')",
-        """rdq.submit_many('q', '[{"handler": "h", "payload": "x", "run_at": "2020-01-01Z"}]')""",
+        """
+        rdq.submit_many('q', '[{"handler": "h", "payload": "x", "run_at": "2020-01-01 00:00Z"}]')
+        """,
     ],
     ids=["one", "one with a key", "many"],
 )

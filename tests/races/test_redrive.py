@@ -51,9 +51,13 @@ def test_a_bulk_redrive_skips_what_a_single_one_has_sent(first: Session, second:
     task_ids = dead_letters(first, 3)
     with first.transaction():
         first.redrive(task_ids[1])
-        bulk = second.start(second.redrive_where)
-        bulk.wait_until_blocked_by(first)
-    assert bulk.result() == (2, 1)
+        assert second.redrive_where() == (2, 0)
+        assert progress(second) == [("RUNNING", 2, 0, 1)]
+        # It comes back, and goes on coming back.
+        second.tick()
+        assert progress(second) == [("RUNNING", 2, 0, 1)]
+    second.tick()
+    assert progress(second) == [("DONE", 2, 1, 0)]
     assert [redrives(second, task_id) for task_id in task_ids] == [1, 1, 1]
 
 
@@ -74,26 +78,34 @@ def test_two_bulk_redrives_send_each_dead_letter_once(first: Session, second: Se
     dead_letters(first, 5)
     with first.transaction():
         assert first.redrive_where() == (5, 0)
-        bulk = second.start(second.redrive_where, "h")
-        bulk.wait_until_blocked_by(first)
-    assert bulk.result() == (0, 5)
+        assert second.redrive_where("h") == (0, 0)
+    second.tick()
+    assert sorted(progress(second)) == [("DONE", 0, 5, 0), ("DONE", 5, 0, 0)]
     assert second.value("select count(*) from rdq.due where life = 1") == 5
 
 
-def test_a_bulk_redrive_leaves_what_died_again_while_it_waited(
+def test_a_bulk_redrive_leaves_what_died_again_while_it_was_locked(
     first: Session, second: Session
 ) -> None:
     low, high = sorted(dead_letters(first, 2))
     with first.transaction():
         first.redrive(low)
-        bulk = second.start(second.redrive_where)
-        bulk.wait_until_blocked_by(first)
-        # The other one lives and dies once more, after the bulk redrive began.
-        first.redrive(high)
-        for claim in first.claim(2):
-            first.fail(claim, "PERMANENT")
-    assert bulk.result() == (0, 2)
-    assert [second.status(task_id) for task_id in (low, high)] == ["DEAD", "DEAD"]
+        assert second.redrive_where() == (1, 0)
+        # It lives and dies once more, after the bulk redrive began.
+        first.bury(low)
+    second.tick()
+    assert progress(second) == [("DONE", 1, 1, 0)]
+    assert [second.status(task_id) for task_id in (low, high)] == ["DEAD", "PENDING"]
+
+
+def test_a_redrive_sends_what_was_locked_when_that_is_free(first: Session, second: Session) -> None:
+    locked, *_ = dead_letters(first, 3)
+    with first.transaction():
+        first.execute("select from rdq.dead where task_id = %s for update", locked)
+        assert second.redrive_where() == (2, 0)
+    second.tick()
+    assert progress(second) == [("DONE", 3, 0, 0)]
+    assert redrives(second, locked) == 1
 
 
 def test_a_purge_is_refused_when_a_redrive_was_first(first: Session, second: Session) -> None:
@@ -123,9 +135,8 @@ def test_a_bulk_purge_leaves_what_a_bulk_redrive_has_sent(first: Session, second
     dead_letters(first, 4)
     with first.transaction():
         assert first.redrive_where() == (4, 0)
-        purge = second.start(second.purge_where)
-        purge.wait_until_blocked_by(first)
-    assert purge.result() == 0
+        assert second.purge_where() == 0
+    assert second.purge_where() == 0
     assert second.value("select count(*) from rdq.due") == 4
 
 
@@ -137,9 +148,10 @@ def test_a_bulk_redrive_leaves_what_a_bulk_purge_has_deleted(
         dead_letter(first, f"key {number}")
     with first.transaction():
         assert first.purge_where(max_tasks=2) == 2
-        bulk = second.start(second.redrive_where)
-        bulk.wait_until_blocked_by(first)
-    assert bulk.result() == (2, 2)
+        assert second.redrive_where() == (2, 0)
+    second.tick()
+    assert progress(second) == [("DONE", 2, 2, 0)]
+    assert second.value("select count(*) from rdq.dedupe") == 2
     assert second.value("select count(*) from rdq.task") == 2
 
 
@@ -204,7 +216,7 @@ def test_a_redrive_that_is_killed_half_way_has_done_nothing(
 ) -> None:
     low, high = sorted(dead_letters(first, 2))
     with first.transaction():
-        first.execute("select from rdq.dead where task_id = %s for update", high)
+        first.execute("lock table rdq.due in share mode")
         bulk = second.start(second.redrive_where)
         bulk.wait_until_blocked_by(first)
         first.execute("select pg_terminate_backend(%s)", second.pid)
@@ -212,6 +224,11 @@ def test_a_redrive_that_is_killed_half_way_has_done_nothing(
             bulk.result()
     assert [first.status(task_id) for task_id in (low, high)] == ["DEAD", "DEAD"]
     assert first.redrive_where() == (2, 0)
+
+
+def progress(session: Session) -> list[tuple[str, int, int, int]]:
+    """Return of each bulk redrive its state, and how many it has sent, skipped and found locked."""
+    return session.rows("select state, sent, skipped, locked from rdq.redrives order by began_at")
 
 
 def redrives(session: Session, task_id: UUID) -> int:

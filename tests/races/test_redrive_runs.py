@@ -139,11 +139,11 @@ def test_a_redrive_whose_runners_are_killed_half_way_is_carried_on_by_another(
 def test_what_a_killed_runner_was_sending_is_sent_once(
     first: Session, second: Session, open_session: OpenSession, run: Run
 ) -> None:
-    task_ids = die(first, 40)
+    die(first, 40)
     first.leave_a_redrive_to_the_sweeps()
     holder = open_session()
     with holder.transaction():
-        holder.execute("select from rdq.dead where task_id = %s for update", max(task_ids))
+        holder.execute("lock table rdq.redriven in share mode")
         runner = run()
         waits = "select count(*) from pg_stat_activity where %s = any (pg_blocking_pids(pid))"
         wait_until(lambda: second.value(waits, holder.pid) == 1)
@@ -151,7 +151,7 @@ def test_what_a_killed_runner_was_sending_is_sent_once(
         # Its step is still under way in the server; nobody begins it a second time.
         assert second.tick() == (0, 0, 0, 0)
         assert lives(second) == {}
-    wait_until(lambda: lives(second) == {1: 40})
+    wait_until(lambda: bool(second.tick()) and lives(second) == {1: 40})
     second.tick()
     [redrive_id] = second.rows("select redrive_id from rdq.redrives")[0]
     assert counts(second, redrive_id)[:3] == ("DONE", 40, 40)
@@ -265,12 +265,12 @@ def test_after_a_pause_or_a_cancel_no_sweep_sends(
 def test_a_pause_waits_for_the_step_that_is_under_way(
     first: Session, second: Session, open_session: OpenSession
 ) -> None:
-    task_ids = die(first, 30)
+    die(first, 30)
     first.leave_a_redrive_to_the_sweeps()
     redrive_id = first.value("select redrive_id from rdq.redrives")
     holder = open_session()
     with holder.transaction():
-        holder.execute("select from rdq.dead where task_id = %s for update", min(task_ids))
+        holder.execute("lock table rdq.redriven in share mode")
         sweep = first.start(first.tick, 20)
         sweep.wait_until_blocked_by(holder)
         pause = second.start(second.execute, "select rdq.pause_redrive(%s)", redrive_id)
@@ -280,6 +280,39 @@ def test_a_pause_waits_for_the_step_that_is_under_way(
     assert counts(second, redrive_id)[:3] == ("PAUSED", 30, 20)
     assert first.tick() == (0, 0, 0, 0)
     assert lives(second) == {1: 20}
+
+
+def test_a_redrive_is_stopped_beside_a_forgotten_purge_of_its_next_letter(
+    first: Session, second: Session, open_session: OpenSession
+) -> None:
+    # https://github.com/riverqueue/river/issues/1059
+    task_ids = die(first, 30)
+    first.leave_a_redrive_to_the_sweeps()
+    redrive_id = first.value("select redrive_id from rdq.redrives")
+    forgotten = open_session()
+    second.execute("set statement_timeout = '2s'")
+    with forgotten.transaction():
+        forgotten.execute("select rdq.purge(%s)", task_ids[0])
+        assert second.tick(20)[2] == 19
+        for call in ("pause_redrive", "resume_redrive", "pause_redrive", "cancel_redrive"):
+            second.execute(f"select rdq.{call}(%s)", redrive_id)
+    assert counts(second, redrive_id)[:3] == ("CANCELLED", 30, 19)
+    assert second.value("select count(*) from rdq.redrive_passed") == 0
+
+
+def test_a_forgotten_purge_holds_up_its_own_letter_only(
+    first: Session, second: Session, open_session: OpenSession
+) -> None:
+    task_ids = die(first, 30)
+    forgotten = open_session()
+    with forgotten.transaction():
+        forgotten.execute("select rdq.purge(%s)", task_ids[0])
+        redrive_id = begin(second)
+        assert counts(second, redrive_id)[:3] == ("RUNNING", 30, 29)
+        for _ in range(3):
+            assert second.tick() == (0, 0, 0, 0)
+    second.tick()
+    assert counts(second, redrive_id) == ("DONE", 30, 29, 0, 0, 1)
 
 
 def test_of_two_operators_who_pause_one_is_told_that_it_is_paused(

@@ -49,6 +49,10 @@ ACTS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("RD003", "select rdq.cancel(%(waiting)s)"),
         ("RD003", "select rdq.cancel(%(held)s)"),
     ),
+    "cancel_where": (
+        ("RD007", "select rdq.cancel_where(queue => %(queue)s, dry_run => true)"),
+        ("RD007", "select rdq.cancel_where(queue => %(queue)s)"),
+    ),
     "purge": (
         ("RD003", "select rdq.purge(%(dead)s)"),
         ("RD003", "select rdq.purge(%(done)s)"),
@@ -77,6 +81,10 @@ BULK: Mapping[str, tuple[str, str]] = {
         "select matched from rdq.redrive_where(since => '-infinity', dry_run => true)",
         "select matched from rdq.redrive_where(since => '-infinity')",
     ),
+    "cancel_where": (
+        "select remaining from rdq.cancel_where(since => '-infinity', dry_run => true)",
+        "select cancelled from rdq.cancel_where(since => '-infinity')",
+    ),
     "purge_where": (
         "select remaining from rdq.purge_where(since => '-infinity', dry_run => true)",
         "select purged from rdq.purge_where(since => '-infinity')",
@@ -92,6 +100,7 @@ HARMLESS: Mapping[str, str] = {
     "refresh_queue_stats": "select rdq.refresh_queue_stats()",
     "_queue_patterns": "select rdq._queue_patterns('operator')",
     "_spent": "select rdq._spent(1, 1, 1)",
+    "_word_characters": "select rdq._word_characters()",
     "_may_see_redrive": "select rdq._may_see_redrive('{}', '{}', '{}')",
 }
 """What tells nothing that is stored, but for the caller's own rights."""
@@ -195,6 +204,10 @@ def test_a_bulk_act_takes_all_of_its_own_and_nothing_of_others(
     own = {
         "redrive_where": place.value("select count(*) from rdq.dead where queue = 'payments.eu'"),
         "purge_where": place.value("select count(*) from rdq.dead where queue = 'payments.eu'"),
+        "cancel_where": place.value(
+            "select count(*) from rdq.tasks where queue = 'payments.eu'"
+            " and status in ('PENDING', 'IN_FLIGHT')"
+        ),
         "reclaim": 1,
         "tick": 1,
     }

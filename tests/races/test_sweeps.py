@@ -57,7 +57,7 @@ def test_a_sweep_that_is_killed_within_a_redrive_leaves_it_to_the_next(
     first.leave_a_redrive_to_the_sweeps()
     holder = open_session()
     with holder.transaction():
-        holder.execute("select from rdq.dead where task_id = %s for update", task_ids[-1])
+        holder.execute("lock table rdq.redriven in share mode")
         sweep = second.start(second.tick)
         sweep.wait_until_blocked_by(holder)
         # Another sweep does not queue up behind it.
