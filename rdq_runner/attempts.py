@@ -4,7 +4,16 @@ import inspect
 from collections.abc import Mapping
 
 from rdq_runner.handlers import Registration
-from rdq_runner.outcomes import Cancelled, ErrorClass, Failure, Outcome, Release, Success, describe
+from rdq_runner.outcomes import (
+    Cancelled,
+    ErrorClass,
+    Failure,
+    Outcome,
+    Release,
+    Success,
+    describe,
+    leaves,
+)
 from rdq_runner.task import Task
 
 Errors = Mapping[type[BaseException], ErrorClass]
@@ -45,7 +54,7 @@ def check_answer(answer: object) -> None:
 
 def outcome_of(error: BaseException, handler: Registration, task: Task) -> Outcome:
     """Return the outcome of an attempt in which the handler raised."""
-    if issubclass(type(error), Cancelled) and task.cancelled:
+    if task.cancelled and all(issubclass(type(leaf), Cancelled) for leaf in leaves(error)):
         return Release("the handler stopped because it was cancelled")
     return describe(error, handler.errors)
 

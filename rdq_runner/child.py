@@ -4,20 +4,26 @@ It is a fresh interpreter and not a fork, since a fork of a process with threads
 that nobody will release.
 """
 
+import contextvars
 import os
 import pickle
+import select
 import signal
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
+from rdq_runner import signals, storable
 from rdq_runner.attempts import attempt
 from rdq_runner.handlers import Registration
-from rdq_runner.outcomes import Failure, Outcome, describe
+from rdq_runner.outcomes import Outcome
 from rdq_runner.task import Cancellation, Task
+
+_REASON_BYTES = 1000
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,13 @@ class Cancel:
 
 
 Message = Order | Cancel
+
+
+@dataclass(frozen=True)
+class NotBegun:
+    """The handler could not be imported here: nothing has happened, and this process is no good."""
+
+    reason: str
 
 
 class Child:
@@ -53,7 +66,9 @@ class Child:
         while True:
             order, cancellation = self._orders.get()
             task = Task(**order.task, cancellation=cancellation)
-            self._connection.send(_attempt(handlers[order.handler], task))
+            # In a context of its own: what an attempt sets there, the next one does not see.
+            context = contextvars.Context()
+            self._connection.send(context.run(_attempt, handlers[order.handler], task))
 
     def _read(self) -> None:
         cancellation = Cancellation()
@@ -70,16 +85,17 @@ class Child:
             os._exit(0)
 
 
-def _load(pickled: bytes) -> Registration | Failure:
+def _load(pickled: bytes) -> Registration | NotBegun:
     try:
         registration: Registration = pickle.loads(pickled)
     except BaseException as error:
-        return describe(error)
+        text = storable.text(f"{type(error).__name__}: {error}", _REASON_BYTES)
+        return NotBegun(f"the handler could not be imported in a child process: {text}")
     return registration
 
 
-def _attempt(handler: Registration | Failure, task: Task) -> Outcome:
-    if isinstance(handler, Failure):
+def _attempt(handler: Registration | NotBegun, task: Task) -> Outcome | NotBegun:
+    if isinstance(handler, NotBegun):
         return handler
     if handler.memory_limit is None:
         return attempt(handler, task)
@@ -94,10 +110,27 @@ def _attempt(handler: Registration | Failure, task: Task) -> Outcome:
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
-def main(descriptor: int) -> None:
-    """Be the child whose parent holds the other end of this socket."""
-    # A terminal and a service manager signal all processes of a group; when a child ends is the
-    # parent's decision. Not SIG_IGN: that would be inherited by what a handler starts.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    Child(Connection(descriptor)).run()
+def _end_with_parent(alive: int) -> None:
+    """Have the kernel end this process and what it has started when its parent is gone.
+
+    :param alive: the end of a pipe that the parent holds open, and nobody writes to.
+
+    SIGIO ends a process that does not handle it, and needs no interpreter for that: code in C, such
+    as a regular expression that backtracks, may hold the interpreter's lock for hours.
+    """
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl  # not every system has it, nor all of this: then a thread notices
+
+        fcntl.fcntl(alive, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(alive, fcntl.F_SETFL, fcntl.fcntl(alive, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([alive], [], [], 0)[0]:
+        os._exit(0)
+
+
+def main(descriptor: int, alive: int) -> None:
+    """Be the child whose parent holds the other ends of this socket and this pipe."""
+    _end_with_parent(alive)
+    # A service manager signals all processes of a service; when a child ends is the parent's
+    # decision. Not SIG_IGN: that would be inherited by what a handler starts.
+    with signals.taken((signal.SIGINT, signal.SIGTERM), lambda: None):
+        Child(Connection(descriptor)).run()

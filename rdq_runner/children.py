@@ -4,6 +4,7 @@ A child is started when no other is free, and kept for the next attempts: it has
 handlers need. After so many it is replaced, so that what leaks does not grow.
 """
 
+import os
 import pickle
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from dataclasses import fields
 from multiprocessing import Pipe
 from typing import Any, Final
 
-from rdq_runner.child import Cancel, Message, Order
+from rdq_runner.child import Cancel, Message, NotBegun, Order
 from rdq_runner.handlers import Handlers, HandlersError, Registration
 from rdq_runner.leases import Lease
 from rdq_runner.outcomes import Failure, Outcome, Release
@@ -32,8 +33,8 @@ LOOK_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 10.0
 
 _PROGRAM: Final = (
-    "import sys; descriptor, sys.path[:] = int(sys.argv[1]), sys.argv[2:]; sys.argv[:] = ['rdq'];"
-    "from rdq_runner.child import main; main(descriptor)"
+    "import sys; ends, sys.path[:] = [int(n) for n in sys.argv[1:3]], sys.argv[3:];"
+    "sys.argv[:] = ['rdq']; from rdq_runner.child import main; main(*ends)"
 )
 _FIELDS: Final = [field.name for field in fields(Task) if field.name != "cancellation"]
 
@@ -44,13 +45,23 @@ class _Child:
         self._lease: Lease | None = None
         self._lock = threading.Lock()
         self._connection, theirs = Pipe()
-        with theirs:
-            descriptor = theirs.fileno()
+        # Closed when this process ends, however it does.
+        alive, self._alive = os.pipe()
+        ends = (theirs.fileno(), alive)
+        try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, str(descriptor), *sys.path],
-                pass_fds=[descriptor],
+                [sys.executable, "-c", _PROGRAM, *map(str, ends), *sys.path],
+                pass_fds=ends,
                 stdin=subprocess.DEVNULL,
+                # What a handler starts belongs to its child, and goes with it.
+                process_group=0,
             )
+        except BaseException:
+            os.close(self._alive)
+            raise
+        finally:
+            theirs.close()
+            os.close(alive)
         self._connection.send(handlers)
         self._ready = False
 
@@ -67,7 +78,7 @@ class _Child:
             self._receive(START_SECONDS)
             self._ready = True
 
-    def attempt(self, lease: Lease) -> Outcome:
+    def attempt(self, lease: Lease) -> Outcome | NotBegun:
         """Have an attempt made.
 
         :raises EOFError, OSError: the process ended.
@@ -79,21 +90,27 @@ class _Child:
             self._lease = lease
         lease.task.cancellation.then(lambda: self._cancel(lease))
         try:
-            outcome: Outcome = self._receive()
+            outcome: Outcome | NotBegun = self._receive()
         finally:
             with self._lock:
                 self._lease = None
         return outcome
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
+        """End the process and all that it has started, whatever they do."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> int:
         """End the process, if it has not ended itself; return its exit code, or minus a signal."""
         with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(0 if self._lease is None and self._ready else KILL_SECONDS)
+            self._process.wait(0 if self._lease is None and self._ready else KILL_SECONDS)
+        # Also where it has ended: what it started may go on.
         self.kill()
+        with self._lock:
+            if self._alive >= 0:
+                os.close(self._alive)
+                self._alive = -1
         return self._process.wait()
 
     def _receive(self, seconds: float = float("inf")) -> Any:
@@ -147,7 +164,8 @@ class Children:
         try:
             child.wait_until_ready()
         except (EOFError, OSError):
-            return self._died(child, "before the handler began", began=False)
+            how, _ = _ending(self._forget(child))
+            return self._not_begun(f"a child process ended before the handler began: {how}")
 
         def late() -> None:
             self._limits.deadlines.after(KILL_SECONDS, child.kill)
@@ -156,7 +174,11 @@ class Children:
             with self._limits.limit(lease, timeout, late):
                 outcome = child.attempt(lease)
         except Exception:
-            return self._died(child, "while the handler ran", began=True)
+            return self._died(child)
+        if isinstance(outcome, NotBegun):
+            # Another process imports it anew: its files may be good again by then.
+            self._forget(child)
+            return self._not_begun(outcome.reason)
         # After a timeout it is about to be killed; out of memory, anything may have broken.
         spoilt = lease.outcome is not None or (
             handler.memory_limit is not None and isinstance(outcome, Failure)
@@ -210,17 +232,20 @@ class Children:
             self._all.discard(child)
         return child.end()
 
-    def _died(self, child: _Child, when: str, *, began: bool) -> Outcome:
+    def _not_begun(self, reason: str) -> Release:
+        # That is the runner's trouble, and not the task's.
+        return Release("shutdown") if self._stopped else Release(reason, RETRY_SECONDS)
+
+    def _died(self, child: _Child) -> Outcome:
         code = self._forget(child)
         if self._stopped:
             return Release("shutdown")
         how, detail = _ending(code)
         return Failure(
             "rdq_runner.ChildDied",
-            f"the child process ended {when}: {how}",
+            f"the child process ended while the handler ran: {how}",
             detail=detail,
-            # Where the handler has not begun, another attempt meets another process.
-            error_class="AMBIGUOUS" if began else "TRANSIENT",
+            error_class="AMBIGUOUS",
         )
 
 

@@ -1,16 +1,20 @@
 """The command ``rdq-runner``."""
 
+import atexit
 import gc
+import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 import psycopg
 
-from rdq_runner import changes, logs
+from rdq_runner import changes, logs, signals
 from rdq_runner.claims import SchemaError, check_schema
 from rdq_runner.commands import COMMANDS
 from rdq_runner.commands.exits import Exit
@@ -26,6 +30,9 @@ from rdq_runner.sql import Functions
 # So many new objects make the garbage collector look. A batch of attempts is some thousand, and
 # all of them go without it; by default it looks for each 700.
 COLLECTOR_THRESHOLD: Final = 5_000
+
+# What is registered to be called at exit has so long.
+FAREWELL_SECONDS: Final = 5.0
 
 
 @click.group()
@@ -209,45 +216,64 @@ def _run(
 ) -> None:
     """Run the tasks of some queues.
 
-    SIGTERM or SIGINT: claim no more, let handlers end, report, hand the rest back. A second one:
-    do not wait for handlers.
+    SIGTERM, SIGINT or SIGHUP: claim no more, let handlers end, report, hand the rest back. A second
+    one: do not wait for handlers.
     """
-    logs.configure(log_format, log_level)
-    # Before the handlers are loaded, which may know better. This, and not to look again and again
-    # at what is loaded, saves a tenth of a runner's processor time.
-    gc.set_threshold(COLLECTOR_THRESHOLD)
-    # Like ``python -m``: the handlers of a project are found from its folder.
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        registered = load(handlers) if handlers else Handlers()
-    except HandlersError as error:
-        raise click.ClickException(str(error)) from error
-    try:
-        runner = Runner(
-            dsn,
-            queues=dict(queues),
-            handlers=registered,
-            concurrency=concurrency,
-            name=name,
-            code_version=code_version,
-            lease=lease,
-            poll_interval=poll_interval,
-            grace=grace,
-            max_unreported=max_unreported,
-            allow_destinations=allow_destinations,
-            metrics_port=metrics_port,
-            metrics_address=metrics_address,
-        )
-    except (HandlersError, ValueError, psycopg.Error) as error:
-        raise click.ClickException(str(error)) from error
-    try:
-        gc.freeze()
-        runner.run()
-    except (SchemaError, TooManyOverdue, psycopg.Error, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    finally:
-        if runner.interrupted:
-            # A handler that still runs could hold up the interpreter's own end.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(1 if runner.error else 0)
+    # First of all, since a process with the id 1, as in a container, does not even hear of a signal
+    # that it has not taken. Until the runner takes them over, nothing has begun.
+    with signals.taken(signals.to_stop(), lambda: sys.exit(0)):
+        logs.configure(log_format, log_level)
+        # Before the handlers are loaded, which may know better. This, and not to look again and
+        # again at what is loaded, saves a tenth of a runner's processor time.
+        gc.set_threshold(COLLECTOR_THRESHOLD)
+        # Like ``python -m``: the handlers of a project are found from its folder.
+        with suppress(FileNotFoundError):  # it was deleted
+            sys.path.insert(0, str(Path.cwd()))
+        try:
+            registered = load(handlers) if handlers else Handlers()
+        except HandlersError as error:
+            raise click.ClickException(str(error)) from error
+        try:
+            runner = Runner(
+                dsn,
+                queues=dict(queues),
+                handlers=registered,
+                concurrency=concurrency,
+                name=name,
+                code_version=code_version,
+                lease=lease,
+                poll_interval=poll_interval,
+                grace=grace,
+                max_unreported=max_unreported,
+                allow_destinations=allow_destinations,
+                metrics_port=metrics_port,
+                metrics_address=metrics_address,
+            )
+        except (HandlersError, ValueError, psycopg.Error) as error:
+            raise click.ClickException(str(error)) from error
+        code = 0
+        try:
+            gc.freeze()
+            runner.run()
+        except (SchemaError, TooManyOverdue, psycopg.Error, OSError) as error:
+            refusal = click.ClickException(str(error))
+            refusal.show()
+            code = refusal.exit_code
+        _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process, whatever still runs in it.
+
+    A thread that a handler has left behind, or one of `asyncio.to_thread` whose attempt is over,
+    would otherwise hold up the interpreter's own end, and go on with its effects meanwhile.
+    """
+    # What others have registered, such as an error tracker that sends what it has gathered.
+    farewell = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
+    farewell.start()
+    farewell.join(FAREWELL_SECONDS)
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -66,7 +67,8 @@ class EventLoop:
 
     def _begin(self, coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
         for coroutine in coroutines:
-            task = self._loop.create_task(coroutine)
+            # In a context of its own: what an attempt sets there, the next one does not see.
+            task = self._loop.create_task(coroutine, context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 

@@ -1,6 +1,7 @@
 """Runs the handlers that are Python functions: in a thread, an event loop or a child process."""
 
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from functools import partial
 
 from rdq_runner.attempts import attempt, version_mismatch
@@ -111,7 +112,8 @@ class Execution:
         self, body: Body, handler: Registration, lease: Lease, timeout: float | None
     ) -> None:
         try:
-            outcome = body(handler, lease, timeout)
+            # In a context of its own: what an attempt sets there, the next one does not see.
+            outcome = Context().run(body, handler, lease, timeout)
         except BaseException as error:  # our own mistake must cost one attempt, and no thread
             outcome = describe(error)
         self._finish(lease, outcome)

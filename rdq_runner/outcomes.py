@@ -12,9 +12,10 @@ goes by the queue's rules, in the database.
 """
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 from urllib.error import URLError
@@ -96,6 +97,10 @@ _CLASSES: Final[Classes] = {
 }
 
 
+# None, which leaves it to the queue's rules, before TRANSIENT: that one knows nothing of the other.
+_STRICTEST: Final = ("PERMANENT", "AMBIGUOUS", None, "TRANSIENT")
+
+
 @dataclass(frozen=True, slots=True)
 class Success:
     """The handler returned."""
@@ -145,20 +150,34 @@ Outcome = Success | Failure | Release | Committed
 
 
 def describe(error: BaseException, errors: Classes = MappingProxyType({})) -> Failure:
-    """Describe an exception, whatever it is: what cannot be read of it is left out."""
-    said = cast(HandlerError, error) if issubclass(type(error), HandlerError) else None
+    """Describe an exception, whatever it is: what cannot be read of it is left out.
+
+    Of an exception group the longest `retry_after` counts, and the first `detail`.
+    """
+    said = [cast(HandlerError, e) for e in leaves(error) if issubclass(type(e), HandlerError)]
     return Failure(
         type=_or("unknown", lambda: _type_name(type(error))),
         message=_or(_UNAVAILABLE, lambda: storable.text(str(error))),
         stack=_or(None, lambda: stacks.stack(error)),
-        detail=_or(None, lambda: storable.document(said.detail) if said else None),
+        detail=next(_found(_detail, said), None),
         error_class=_or(None, lambda: classify(error, errors)),
-        retry_after=_or(None, lambda: _seconds(said.retry_after) if said else None),
+        retry_after=max(_found(_retry_after, said), default=None),
     )
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Return the exceptions that an exception group holds, at any depth; else the exception."""
+    if not issubclass(type(error), BaseExceptionGroup):
+        return [error]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return [leaf for member in group.exceptions for leaf in leaves(member)]
 
 
 def classify(error: BaseException, errors: Classes = MappingProxyType({})) -> ErrorClass | None:
     """Return the class that an exception has by itself; None leaves it to the queue's rules.
+
+    Of an exception group the strictest of its members counts: PERMANENT, AMBIGUOUS, one without a
+    class of its own, TRANSIENT.
 
     :param errors: a handler's own mapping. It goes before the meaning of builtin exceptions, and
         not before `Transient` and its like, unless it names a class derived from them.
@@ -166,6 +185,9 @@ def classify(error: BaseException, errors: Classes = MappingProxyType({})) -> Er
     # Asked of the type: an exception may lie about its __class__.
     kind = type(error)
     by_handler = _nearest(kind, errors, _SAID)
+    if by_handler is None and issubclass(kind, BaseExceptionGroup):
+        # What one of them makes sure of, the others cannot undo.
+        return min((classify(leaf, errors) for leaf in leaves(error)), key=_STRICTEST.index)
     if by_handler or not issubclass(kind, URLError):
         return by_handler or _nearest(kind, _CLASSES)
     reason: object = getattr(error, "reason", None)
@@ -195,6 +217,21 @@ def _type_name(kind: type) -> str:
         else f"{kind.__module__}.{kind.__qualname__}"
     )
     return storable.text(name, _TYPE_BYTES)
+
+
+def _found(read: Callable[[HandlerError], T | None], said: Sequence[HandlerError]) -> Iterator[T]:
+    for error in said:
+        found = _or(None, partial(read, error))
+        if found is not None:
+            yield found
+
+
+def _detail(said: HandlerError) -> Json:
+    return storable.document(said.detail)
+
+
+def _retry_after(said: HandlerError) -> float | None:
+    return _seconds(said.retry_after)
 
 
 def _seconds(retry_after: object) -> float | None:

@@ -2,12 +2,11 @@
 
 import logging
 import os
-import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from enum import Enum
 from queue import Empty, SimpleQueue
@@ -15,7 +14,7 @@ from typing import Final, Self
 
 from prometheus_client import CollectorRegistry
 
-from rdq_runner import storable
+from rdq_runner import signals, storable
 from rdq_runner.callbacks import Callbacks
 from rdq_runner.claims import Claims, Plan
 from rdq_runner.destinations import Destinations
@@ -243,7 +242,9 @@ class Runner:
         self._leases.look_again()
 
     def run(self) -> None:
-        """Start, and return when stopped: by `stop`, or in the main thread by SIGTERM or SIGINT.
+        """Start, and return when stopped: by `stop`, or in the main thread by a signal.
+
+        SIGTERM and SIGINT stop it, and SIGHUP, unless that is ignored.
 
         A second signal ends the grace period.
 
@@ -251,7 +252,7 @@ class Runner:
         :raises TooManyOverdue: too many handlers run on after their timeout; start a new process.
         :raises psycopg.Error: the first claim failed for good, as for a queue that does not exist.
         """
-        with _signals(lambda: self._events.put(_Event.STOP)):
+        with signals.taken(signals.to_stop(), lambda: self._events.put(_Event.STOP)):
             self.start()
             stopper: threading.Thread | None = None
             while self._next_event() is not _Event.STOPPED:
@@ -304,19 +305,3 @@ class Runner:
         for loop in loops:
             if thread := self._threads.get(loop):
                 thread.join(max(until - time.monotonic(), 0))
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT call `stop`, which must be safe to call at any instruction."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number in before:
-        signal.signal(number, lambda *_: stop())
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,7 +1,7 @@
 """Watching a bulk redrive, and telling it what to do."""
 
-import re
 import json
+import re
 from typing import Any
 from uuid import UUID
 

@@ -1,9 +1,14 @@
 """The same behaviours for each way to run a handler. Their payload is a JSON object."""
 
 import asyncio
+import contextvars
 import ctypes
+import decimal
+import multiprocessing
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -67,6 +72,52 @@ def write_pid_and_hang(task: Task) -> None:
     time.sleep(600)
 
 
+def terminate_a_fork(task: Task) -> None:
+    """Fork as `multiprocessing` does, and end that process as it does."""
+    process = multiprocessing.get_context("fork").Process(target=time.sleep, args=[600])
+    process.start()
+    process.terminate()
+    process.join(5)
+    if process.exitcode != -signal.SIGTERM:
+        process.kill()
+        raise Permanent(f"the process that was forked ended with {process.exitcode}")
+
+
+def leave_a_process(task: Task) -> None:
+    """Start a program that goes on for ever, and tell which one."""
+    program = subprocess.Popen(["sleep", "600"])
+    with Path(task.json()["file"]).open("a") as file:
+        file.write(f"{program.pid}\n")
+
+
+def leave_a_process_and_hang(task: Task) -> None:
+    leave_a_process(task)
+    time.sleep(600)
+
+
+def leave_a_process_and_exit(task: Task) -> None:
+    leave_a_process(task)
+    os._exit(3)
+
+
+def backtrack(task: Task) -> None:
+    """Hold the interpreter's lock for ages: a regular expression that backtracks."""
+    write_pid(task)
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+_setting = contextvars.ContextVar("_setting", default="nothing")
+
+
+def tell_the_context(task: Task) -> None:
+    """Say what is set, and set it."""
+    found = (_setting.get(), decimal.getcontext().prec)
+    _setting.set("something")
+    decimal.getcontext().prec = 3
+    if found != ("nothing", 28):
+        raise Permanent(f"found {found}")
+
+
 def heed(task: Task) -> None:
     """Stop when told to."""
     task.cancellation.wait(60)
@@ -98,6 +149,12 @@ ORDEALS: Final[dict[str, Callable[[Task], object]]] = {
     "huge": lambda task: len(bytearray(4 << 30)),
     "pid": write_pid,
     "pid and hang": write_pid_and_hang,
+    "terminate a fork": terminate_a_fork,
+    "leave a process": leave_a_process,
+    "leave a process and hang": leave_a_process_and_hang,
+    "leave a process and exit": leave_a_process_and_exit,
+    "backtrack": backtrack,
+    "tell the context": tell_the_context,
 }
 
 
@@ -122,6 +179,8 @@ async def run_async(task: Task) -> None:
             await asyncio.sleep(60)
         case "wait":
             await asyncio.sleep(60)
+        case "sleep in a thread":
+            await asyncio.to_thread(time.sleep, 60)
         case "stray exit":
             asyncio.get_running_loop().call_soon(lambda: exec("raise SystemExit(4)"))
             await asyncio.sleep(0.1)

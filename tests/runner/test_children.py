@@ -103,31 +103,111 @@ def test_a_child_that_can_no_longer_be_heard_has_died(queue: Queue, start: Start
     queue.wait_for("SUCCEEDED", queue.submit("process", do="return"))
 
 
-@pytest.mark.parametrize(
-    ("breaks", "error_type", "error_class"),
-    [
-        ("raise ImportError('gone')", "ImportError", "AMBIGUOUS"),
-        ("import os; os._exit(5)", "rdq_runner.ChildDied", "TRANSIENT"),
-    ],
-)
-def test_a_module_that_breaks_in_the_child_costs_an_attempt(
+@pytest.mark.parametrize("breaks", ["raise ImportError('gone')", "import os; os._exit(5)"])
+def test_a_module_that_breaks_in_the_child_costs_no_attempt(
     queue: Queue,
     start: Start,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     breaks: str,
-    error_type: str,
-    error_class: str,
 ) -> None:
-    queue.alter(ladder=["1 hour"])
+    # https://github.com/taskforcesh/bullmq/issues/4283
+    queue.alter(ladder=["1 hour"], ambiguous_attempts=1, max_attempts=1)
+    monkeypatch.setattr("rdq_runner.children.RETRY_SECONDS", 0.2)
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "breaks_later.py"
-    module.write_text("def act(task): ...")
+    good = "def act(task): ..."
+    module.write_text(good)
     monkeypatch.delitem(sys.modules, "breaks_later", raising=False)
     own = registered(importlib.import_module("breaks_later").act, isolation="process")
     module.write_text(breaks)
     start(handlers=own)
-    task = queue.submit("act")
+    tasks = [queue.submit("act") for _ in range(5)]
+    queue.wait_for_outcomes("RELEASED", *tasks)
+    assert "child process" in queue.history(tasks[0])[0].message
+    module.write_text(good)
+    queue.wait_for("SUCCEEDED", *tasks, seconds=60)
+
+
+def test_what_a_child_has_started_ends_with_its_time(
+    queue: Queue, start: Start, tmp_path: Path
+) -> None:
+    # https://github.com/rq/rq/issues/1970
+    queue.alter(ladder=["1 hour"])
+    start(handlers=handlers)
+    file = tmp_path / "pids"
+    task = queue.submit("process-timed", do="leave a process and hang", file=str(file))
     queue.wait_for_outcomes("FAILED", task)
-    [attempt] = queue.history(task)
-    assert (attempt.error_type, attempt.error_class) == (error_type, error_class)
+    [pid] = wait_until(lambda: pids(file))
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_what_a_child_has_started_ends_before_its_task_is_handed_back(
+    queue: Queue, start: Start, tmp_path: Path
+) -> None:
+    runner = start(handlers=handlers)
+    file = tmp_path / "pids"
+    task = queue.submit("process", do="leave a process and hang", file=str(file))
+    [pid] = wait_until(lambda: pids(file))
+    runner.stop(grace=0)
+    assert not is_alive(pid)
+    assert queue.outcomes(task) == ["RELEASED"]
+
+
+def test_what_a_child_has_started_ends_with_it(queue: Queue, start: Start, tmp_path: Path) -> None:
+    queue.alter(ladder=["1 hour"])
+    start(handlers=handlers)
+    file = tmp_path / "pids"
+    task = queue.submit("process", do="leave a process and exit", file=str(file))
+    queue.wait_for_outcomes("FAILED", task)
+    [pid] = wait_until(lambda: pids(file))
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_what_a_child_has_started_ends_when_it_is_replaced(
+    queue: Queue, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rdq_runner.children.ATTEMPTS", 1)
+    start(handlers=handlers)
+    file = tmp_path / "pids"
+    task = queue.submit("process", do="leave a process", file=str(file))
+    queue.wait_for("SUCCEEDED", task)
+    [pid] = pids(file)
+    wait_until(lambda: not is_alive(pid))
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere a thread notices, and needs the lock"
+)
+@pytest.mark.parametrize("do", ["backtrack", "leave a process and hang"])
+def test_nothing_outlives_a_runner_that_is_killed(
+    queue: Queue, run: Run, tmp_path: Path, do: str
+) -> None:
+    # https://github.com/Graphify-Labs/graphify/issues/3397
+    runner = run("--handlers", "tests.runner.ordeals")
+    file = tmp_path / "pids"
+    queue.submit("process", do=do, file=str(file))
+    [pid] = wait_until(lambda: pids(file))
+    runner.kill()
+    wait_until(lambda: not is_alive(pid))
+
+
+@pytest.mark.parametrize("kind", ["thread", "process", "async"])
+def test_a_process_that_a_handler_forks_ends_when_it_is_told_to(
+    queue: Queue, run: Run, kind: str
+) -> None:
+    # https://github.com/procrastinate-org/procrastinate/issues/1062
+    run("--handlers", "tests.runner.ordeals")
+    task = queue.submit(kind, do="terminate a fork")
+    wait_until(lambda: queue.outcomes(task))
+    assert queue.history(task)[0].message is None
+    assert queue.outcomes(task) == ["SUCCEEDED"]
+
+
+@pytest.mark.parametrize("kind", ["thread", "process", "async"])
+def test_each_attempt_has_a_context_of_its_own(queue: Queue, start: Start, kind: str) -> None:
+    # https://github.com/codecov/worker/pull/834
+    start(handlers=handlers, concurrency=1)
+    tasks = [queue.submit(kind, do="tell the context") for _ in range(3)]
+    wait_until(lambda: all(queue.outcomes(task) for task in tasks))
+    assert [queue.history(task)[0].message for task in tasks] == [None] * 3

@@ -31,6 +31,7 @@ from rdq_runner.outcomes import (
     classify,
     describe,
 )
+from tests.runner.ordeals import registered
 from tests.runner.test_tasks import a_task
 
 
@@ -56,6 +57,14 @@ class CardRefusedError(Permanent):
         (URLError(ConnectionRefusedError()), "TRANSIENT"),
         (URLError(socket.gaierror()), "TRANSIENT"),
         (URLError(ConnectionResetError()), "AMBIGUOUS"),
+        # https://github.com/temporalio/sdk-python/issues/1020, of its leaves the strictest
+        (ExceptionGroup("g", [Transient(), Permanent()]), "PERMANENT"),
+        (ExceptionGroup("g", [ConnectionRefusedError(), TimeoutError()]), "TRANSIENT"),
+        (ExceptionGroup("g", [TimeoutError(), ExceptionGroup("h", [Ambiguous()])]), "AMBIGUOUS"),
+        (ExceptionGroup("g", [Transient(), ValueError()]), None),
+        (ExceptionGroup("g", [Permanent(), ValueError()]), "PERMANENT"),
+        (ExceptionGroup("g", [Ambiguous(), ValueError()]), "AMBIGUOUS"),
+        (BaseExceptionGroup("g", [KeyboardInterrupt(), Transient()]), None),
         (URLError("unknown url type"), None),
         (HTTPError("http://localhost", 503, "busy", http.client.HTTPMessage(), None), None),
         (json.JSONDecodeError("Expecting value", "", 0), None),
@@ -224,3 +233,48 @@ def test_the_nearest_class_of_a_handlers_own_mapping_counts(
         Refused: "PERMANENT",
     }
     assert classify(error, errors) == expected
+
+
+def test_of_a_group_the_longest_wait_and_the_first_detail_count() -> None:
+    group = ExceptionGroup(
+        "g",
+        [
+            ValueError("x"),
+            Transient("a", retry_after=60),
+            ExceptionGroup("h", [Transient("b", retry_after=timedelta(hours=2), detail={"b": 1})]),
+            Transient("c", retry_after=1, detail={"c": 1}),
+        ],
+    )
+    failure = describe(group)
+    assert (failure.type, failure.retry_after, failure.detail) == (
+        "ExceptionGroup",
+        7200.0,
+        {"b": 1},
+    )
+
+
+def test_a_mapping_may_name_a_leaf_or_the_group() -> None:
+    group = ExceptionGroup("g", [ValueError(), Transient()])
+    assert classify(group, {ValueError: "TRANSIENT"}) == "TRANSIENT"
+    assert classify(group, {ExceptionGroup: "PERMANENT"}) == "PERMANENT"
+
+
+@pytest.mark.parametrize(
+    ("members", "outcome"),
+    [
+        ([Cancelled()], Release),
+        ([Cancelled(), ExceptionGroup("h", [Cancelled()])], Release),
+        ([Cancelled(), ValueError()], Failure),
+    ],
+)
+def test_a_group_is_a_release_where_all_of_it_stopped_because_it_was_told_to(
+    members: list[Exception], outcome: type[Outcome]
+) -> None:
+    def act(task: Task) -> None:
+        raise ExceptionGroup("g", members)
+
+    handler = registered(act).registration("act")
+    task = a_task()
+    task.cancellation.set()
+    assert type(attempts.attempt(handler, task)) is outcome
+    assert type(attempts.attempt(handler, a_task())) is Failure

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,43 @@ def test_a_runner_stops_once_and_starts_once(start: Start) -> None:
     runner.stop()
     with pytest.raises(RuntimeError, match="starts once"):
         runner.start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_handlers_are_imported_ends_the_process(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    # https://github.com/daily-co/pipecat-cloud-images/issues/104
+    began = tmp_path / "began"
+    module = tmp_path / "slow_to_import.py"
+    module.write_text(
+        f"import pathlib, time\npathlib.Path({str(began)!r}).touch()\ntime.sleep(600)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    runner = run("--handlers", "slow_to_import")
+    wait_until(began.exists)
+    runner.signal(number)
+    assert runner.ended() == 0
+
+
+def test_a_closed_terminal_is_a_shutdown(queue: Queue, run: Run, hold: Hold) -> None:
+    task = queue.submit("finish")
+    runner = run()
+    queue.wait_for("IN_FLIGHT", task)
+    runner.wait_for("attempt begins")
+    runner.signal(signal.SIGHUP)
+    assert runner.ended() == 0
+    assert queue.outcomes(task) == ["SUCCEEDED"]
+
+
+def test_what_a_timed_out_coroutine_left_in_a_thread_ends_with_the_runner(
+    queue: Queue, run: Run, tmp_path: Path
+) -> None:
+    # https://github.com/python/cpython/issues/111358
+    queue.alter(ladder=["1 hour"])
+    runner = run("--handlers", "tests.runner.ordeals")
+    task = queue.submit("async-timed", do="sleep in a thread")
+    queue.wait_for_outcomes("FAILED", task)
+    began = time.monotonic()
+    assert runner.stop() == 0
+    assert time.monotonic() - began < 20
