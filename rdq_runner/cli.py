@@ -10,7 +10,7 @@ from typing import Final
 import click
 import psycopg
 
-from rdq_runner import changes, logs
+from rdq_runner import changes, conninfo, logs
 from rdq_runner.claims import SchemaError, check_schema
 from rdq_runner.commands import COMMANDS
 from rdq_runner.commands.exits import Exit
@@ -83,7 +83,7 @@ def _apply(config: Configuration | None, dsn: str, dry_run: bool) -> None:
     if config is None:
         raise click.UsageError("give the file: --config rdq.toml")
     try:
-        with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        with conninfo.connect(dsn) as connection:
             check_schema(Functions(connection))
             found = changes.apply(connection, config, dry_run=dry_run, show=click.echo)
     except (ConfigurationError, SchemaError, psycopg.Error) as error:
@@ -248,6 +248,7 @@ def _run(
     finally:
         if runner.interrupted:
             # A handler that still runs could hold up the interpreter's own end.
+            logs.flush()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1 if runner.error else 0)
