@@ -204,6 +204,20 @@ def test_what_fails_in_a_tick_is_counted_and_said_once(caplog: pytest.LogCapture
     assert fields[1] == {"part": "retention", "reason": "no, no: never"}
 
 
+def test_a_part_of_a_tick_that_fails_shows_while_the_work_goes_on(
+    queue: Queue, watch: Watch
+) -> None:
+    watched = watch()
+    watched.site.wait_for(0, "rdq_upkeep_failures_total")
+    queue.db.execute("alter function rdq._retain rename to retain_away")
+    wait_until(lambda: watched.site.scrape().value("rdq_upkeep_failures_total") >= 2)
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    watched.process.stop()
+    [line] = [e for e in watched.process.events if e["event"] == "upkeep fails"]
+    assert (line["level"], line["part"]) == ("warning", "retention")
+    assert "_retain" in line["reason"]
+
+
 def test_a_reason_that_is_new_to_a_runner_is_counted() -> None:
     registry = CollectorRegistry()
     notice = {"queue": "q", "handler": "h", "reason": "NEW", "count": 2}
