@@ -4,11 +4,8 @@ import logging
 import math
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
 import psycopg
@@ -16,14 +13,16 @@ import psycopg
 from rdq_runner.executor import Executor, Finish, Routes
 from rdq_runner.leases import Lease, Leases
 from rdq_runner.limits import Limits
-from rdq_runner.logs import say, say_each
+from rdq_runner.logs import Rarely, say, say_each
 from rdq_runner.loop import Loop
 from rdq_runner.metrics import Metrics
 from rdq_runner.outcomes import Release
+from rdq_runner.plan import Plan
 from rdq_runner.sessions import Database, Session, is_outage
 from rdq_runner.silence import UNTIL_CANCEL
 from rdq_runner.sql import Functions
 from rdq_runner.turns import Turns
+from rdq_runner.upkeep import Upkeep
 
 KNOWN_SCHEMA: Final = "0.1"
 
@@ -41,46 +40,12 @@ LOOK_AGAIN_SECONDS: Final = 0.1
 # How often to ask about handlers that are unknown.
 NEWS_SECONDS: Final = 1.0
 UNROUTABLE_DELAY_SECONDS: Final = 60.0
-UNROUTABLE_SAY_SECONDS: Final = 60.0
+# How often to look, after an outage, whether what is known here is delivered.
+DELIVERY_SECONDS: Final = 0.02
 
 
 class SchemaError(Exception):
     """The database has no schema of rdq that this package knows; the message says what to do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What to claim, and how much of it.
-
-    :param bounds: how many tasks of a queue may run at once, where that is less than all.
-    """
-
-    queues: Sequence[str] | None
-    bounds: Mapping[str, int]
-    runner: str
-    code_version: str | None
-    concurrency: int
-    lease: timedelta | None
-    poll_seconds: float
-    max_unreported: int
-
-    def __post_init__(self) -> None:
-        for queue, bound in self.bounds.items():
-            if bound < 1:
-                raise ValueError(f"queue {queue!r} may run {bound} tasks at once: give at least 1")
-
-    def rooms(self, running: Iterable[Lease]) -> list[tuple[Sequence[str] | None, int]]:
-        """Return which queues to claim from together, and how many of their tasks have room."""
-        if not self.bounds:
-            return [(self.queues, self.concurrency)]
-        counts = Counter(lease.claim.queue for lease in running)
-        rooms: list[tuple[Sequence[str] | None, int]] = [
-            ([queue], bound - counts[queue]) for queue, bound in self.bounds.items()
-        ]
-        if unbounded := [queue for queue in self.queues or () if queue not in self.bounds]:
-            rooms.append((unbounded, self.concurrency))
-        random.shuffle(rooms)  # so that none always finds the slots taken by another
-        return rooms
 
 
 class Claims(Loop):
@@ -107,6 +72,7 @@ class Claims(Loop):
         refresh: Callable[[Functions], None],
     ) -> None:
         super().__init__(Session(database, "claims", self._opened))
+        self._recovery = database.recovery
         self._clock_ahead = 0.0  # of the database, of time.monotonic
         self._plan = plan
         self._routes = routes
@@ -125,13 +91,16 @@ class Claims(Loop):
         self._exhausted: list[Sequence[str] | None] = []  # where it took all that was due
         self._tick_at = 0.0
         self._news_at = 0.0
-        self._said: dict[str, float] = {}
+        self._unroutable = Rarely()
+        self._upkeep = Upkeep(metrics)
 
     def due_in(self, seconds: float = 0.0) -> None:
         """Claim then: something will be due."""
-        if seconds <= 0:
+        if seconds > 0:
+            self._turns.due_in(max(seconds, LEAST_PAUSE_SECONDS))
+        else:
             self._told = True
-        self._turns.due_in(max(seconds, LEAST_PAUSE_SECONDS) if seconds > 0 else 0.0)
+            self._turns.announced()
         self.wake()
 
     def freed(self) -> None:
@@ -150,6 +119,8 @@ class Claims(Loop):
 
     def step(self, rdq: Functions) -> float:
         """Claim for the free slots, if it is time; return when it is next."""
+        if self._has_to_deliver():
+            return DELIVERY_SECONDS
         if not self._worked:
             self._refresh(rdq)
         if self._pause() <= 0:
@@ -165,10 +136,20 @@ class Claims(Loop):
         most = GIVE_WAY_SECONDS if self._exhausted else math.inf
         return min(self._pause(), max(self._tick_at - now, 0.0), most)
 
+    def _has_to_deliver(self) -> bool:
+        """Whether the database should first be told of what ended without it, and of what runs."""
+        until = self._recovery.deliver_until
+        if until is None:
+            return False
+        now = time.monotonic()
+        return any((lease.ended_at or 0.0) < until for lease in self._leases.finished()) or any(
+            lease.beat_at <= now for lease in self._leases.running()
+        )
+
     def _tick(self, rdq: Functions) -> float:
         """Do what is periodic; return by how many seconds the next time comes sooner."""
-        tick = rdq.tick(TICK_TASKS)
-        self._metrics.ticked(tick)
+        tick = rdq.tick(TICK_TASKS, self._recovery.spare(self._clock_ahead))
+        self._upkeep.ticked(tick)
         if max(tick.reclaimed, tick.given_up, tick.redriven, tick.purged) >= TICK_TASKS:
             return math.inf
         return TICK_SECONDS - REDRIVE_TICK_SECONDS if tick.redriven else 0.0
@@ -193,6 +174,8 @@ class Claims(Loop):
     def _claim(self, rdq: Functions) -> None:
         plan = self._plan
         began_at = time.monotonic()
+        # Before the claim: what is announced while it is under way is for the next one.
+        told, self._told = self._told, False
         self._turns.begin()
         free = plan.concurrency - self._leases.running_count
         claimed, hungry = 0, False
@@ -206,16 +189,16 @@ class Claims(Loop):
                     exhausted.append(part)
                 else:
                     hungry = True
-        self._turns.end(hungry=hungry, seconds=time.monotonic() - began_at)
+        seconds = time.monotonic() - began_at
+        self._turns.end(hungry=hungry, seconds=seconds, told=told, found=claimed > 0)
         self._found = claimed > 0
         # Where no slot is free nothing waits for a time: one that becomes free wakes us.
         self._exhausted = exhausted if claimed < free else []
         # Where there was work there may be more, and not all of it is announced: not where runners
         # were busy, or a queue's settings say so, or behind a pooler. What a transaction submits
         # that ends so much later waits no longer than it took.
-        again = LOOK_AGAIN_SECONDS if claimed or self._told else 2 * self._look_again
+        again = LOOK_AGAIN_SECONDS if claimed or told else 2 * self._look_again
         self._look_again = min(again, plan.poll_seconds)
-        self._told = False
         self._turns.due_in(self._look_again)
 
     def _ask(self, rdq: Functions) -> None:
@@ -230,7 +213,15 @@ class Claims(Loop):
         plan = self._plan
         asked_at = time.monotonic()
         not_after = self._clock_ahead + asked_at + self.session.patience * UNTIL_CANCEL
-        claims = rdq.claim(queues, plan.runner, most, plan.lease, plan.code_version, not_after)
+        claims = rdq.claim(
+            queues,
+            plan.runner,
+            most,
+            plan.lease,
+            plan.code_version,
+            not_after,
+            self._recovery.spare(self._clock_ahead),
+        )
         self._worked = True
         if claims:
             leases = self._leases.take(claims, asked_at)
@@ -280,9 +271,7 @@ class Claims(Loop):
         return None
 
     def _say_unroutable(self, lease: Lease) -> None:
-        now = time.monotonic()
-        if now >= self._said.get(lease.claim.handler, 0.0):
-            self._said[lease.claim.handler] = now + UNROUTABLE_SAY_SECONDS
+        if self._unroutable.allows(lease.claim.handler):
             say(logging.WARNING, "no such handler in this runner", **lease.labels)
 
 

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import click
 import psycopg
 
-from rdq_runner import changes, logs, signals
+from rdq_runner import changes, conninfo, logs, signals
 from rdq_runner.claims import SchemaError, check_schema
 from rdq_runner.commands import COMMANDS
 from rdq_runner.commands.exits import Exit
@@ -90,7 +90,7 @@ def _apply(config: Configuration | None, dsn: str, dry_run: bool) -> None:
     if config is None:
         raise click.UsageError("give the file: --config rdq.toml")
     try:
-        with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        with conninfo.connect(dsn) as connection:
             check_schema(Functions(connection))
             found = changes.apply(connection, config, dry_run=dry_run, show=click.echo)
     except (ConfigurationError, SchemaError, psycopg.Error) as error:
@@ -273,6 +273,7 @@ def _end(code: int) -> NoReturn:
     farewell.start()
     farewell.join(FAREWELL_SECONDS)
     logging.shutdown()
+    logs.flush()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
+
+from rdq_runner.conninfo import parameters
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Table = Mapping[str, Value]
@@ -104,12 +105,9 @@ def has_password(dsn: str) -> bool:
         option.keyword.decode() for option in Conninfo.get_defaults() if option.dispchar == b"*"
     }
     try:
-        return not secret.isdisjoint(conninfo_to_dict(dsn))
-    except psycopg.ProgrammingError:
-        # Its words may be a part of the string, and a part of the password. Nor is it the cause.
-        raise ConfigurationError(
-            "is not a connection string that libpq can read (not shown: it may hold a password)"
-        ) from None
+        return not secret.isdisjoint(parameters(dsn))
+    except psycopg.ProgrammingError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _problems(document: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:

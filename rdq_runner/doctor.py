@@ -80,7 +80,11 @@ def examine(
     :param clock: of this host, in seconds since 1970.
     :raises Unreachable: the database cannot be reached, or went away.
     """
-    database = Database(dsn, "rdq-runner doctor")
+    try:
+        database = Database(dsn, "rdq-runner doctor")
+    except psycopg.ProgrammingError as error:
+        advice = "export RDQ_DSN=postgresql://user:password@host/database"
+        raise Unreachable(Finding("error", "connection", str(error), advice)) from error
     try:
         with closing(
             database.connect(DEEP_PATIENCE_SECONDS if deep else PATIENCE_SECONDS)

@@ -15,6 +15,7 @@ import psycopg
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from rdq_runner import logs
 from rdq_runner.leases import Leases
 from rdq_runner.logs import say
 from rdq_runner.recounts import Recounts
@@ -41,6 +42,7 @@ class RunnerGauges(Collector):
     entry: Entry
     leases: Leases
     database: Database
+    label: Callable[[str, str], str]
     overdue: Callable[[], int]
 
     def describe(self) -> Iterable[Metric]:
@@ -50,19 +52,19 @@ class RunnerGauges(Collector):
     def collect(self) -> Iterable[Metric]:
         """Give the values."""
         families = self._families()
-        info, slots, in_flight, overdue, pending, available, outages = families
+        info, slots, in_flight, overdue, pending, available, outages, lines = families
         entry = self.entry
         info.add_metric([entry.runner, entry.version, entry.code_version or ""], 1)
         slots.add_metric([], entry.concurrency)
-        running = Counter(
-            (lease.claim.queue, lease.claim.handler) for lease in self.leases.running()
-        )
+        claims = [lease.claim for lease in self.leases.running()]
+        running = Counter((c.queue, self.label(c.queue, c.handler)) for c in claims)
         for pair, count in running.items():
             in_flight.add_metric(pair, count)
         overdue.add_metric([], self.overdue())
         pending.add_metric([], len(self.leases.finished()))
         available.add_metric([], not self.database.out)
         outages.add_metric([], self.database.outages)
+        lines.add_metric([], logs.left_out())
         return families
 
     def _families(self) -> list[GaugeMetricFamily | CounterMetricFamily]:
@@ -89,6 +91,11 @@ class RunnerGauges(Collector):
             ),
             CounterMetricFamily(
                 "rdq_database_outages", "How often it lost its database.", labels=[]
+            ),
+            CounterMetricFamily(
+                "rdq_log_lines_left_out",
+                "Lines of the log that nobody took: it is not read, or the disk is full.",
+                labels=[],
             ),
         ]
 

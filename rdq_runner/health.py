@@ -1,7 +1,10 @@
 """Serves ``/metrics``, ``/healthz`` and ``/readyz`` over HTTP.
 
 The server is the standard library's with Prometheus's own application. What a client can do to it
-is bounded: so many connections at once, each for so many seconds, and none holds up a shutdown.
+is bounded: so many connections at once, each for so many seconds, and none holds up a shutdown. Nor
+does one that is slow keep another out: who comes when there is no room takes the place of the
+one that has been sending its request, or reading the answer, for the longest time. And scrapes, for
+which the database is asked, never have all the room.
 """
 
 import io
@@ -13,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING, Any, Final
@@ -29,8 +33,11 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 MOST_CONNECTIONS: Final = 16
+MOST_SCRAPES: Final = 8
 REQUEST_SECONDS: Final = 10.0
 SOCKET_SECONDS: Final = 5.0
+
+_ANSWERED: Final = "rdq.answered"
 
 # Three times as long as the claims ever go without a call to the database.
 LATELY_SECONDS: Final = 15.0
@@ -100,6 +107,7 @@ class HealthServer:
 
 def _application(registry: CollectorRegistry, health: Health) -> "WSGIApplication":
     metrics: WSGIApplication = make_wsgi_app(registry)
+    scrapes = threading.BoundedSemaphore(MOST_SCRAPES)
     checks: dict[str, Callable[[], list[str]]] = {
         "/healthz": health.ailments,
         "/readyz": health.hindrances,
@@ -109,8 +117,13 @@ def _application(registry: CollectorRegistry, health: Health) -> "WSGIApplicatio
         path = environ["PATH_INFO"]
         try:
             if path == "/metrics":
-                return metrics(environ, start_response)
-            if path not in checks:
+                if scrapes.acquire(blocking=False):
+                    try:
+                        return metrics(environ, start_response)
+                    finally:
+                        scrapes.release()
+                status, problems = HTTPStatus.SERVICE_UNAVAILABLE, ["too many scrapes at once"]
+            elif path not in checks:
                 status, problems = HTTPStatus.NOT_FOUND, ["/metrics, /healthz and /readyz are here"]
             else:
                 problems = checks[path]()
@@ -118,6 +131,8 @@ def _application(registry: CollectorRegistry, health: Health) -> "WSGIApplicatio
         except Exception as error:  # a scrape is no reason to fail anybody else's
             say(logging.ERROR, "request failed", path=path, error_type=type(error).__name__)
             status, problems = HTTPStatus.INTERNAL_SERVER_ERROR, [type(error).__name__]
+        finally:
+            environ[_ANSWERED]()
         body = json.dumps({"ok": status is HTTPStatus.OK, "problems": problems}).encode() + b"\n"
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)
@@ -131,7 +146,9 @@ class _Server(ThreadingMixIn, WSGIServer):
     request_queue_size = 2 * MOST_CONNECTIONS
 
     def __init__(self, *arguments: Any) -> None:
+        # Since when; and of these, the ones for which an answer is made.
         self._open: dict[socket.socket, float] = {}
+        self._asked: set[socket.socket] = set()
         self._lock = threading.Lock()
         super().__init__(*arguments)
 
@@ -144,13 +161,29 @@ class _Server(ThreadingMixIn, WSGIServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         with self._lock:
             if len(self._open) >= MOST_CONNECTIONS:
-                return False
+                slowest = next((r for r in self._open if r not in self._asked), None)
+                if slowest is None:
+                    return False
+                del self._open[slowest]
+                _hang_up(slowest)
             self._open[request] = time.monotonic()
             return True
+
+    def asked(self, request: socket.socket) -> None:
+        """Note that a client has sent its request."""
+        with self._lock:
+            if request in self._open:
+                self._asked.add(request)
+
+    def answered(self, request: socket.socket) -> None:
+        """Note that the answer is there, for the client to read."""
+        with self._lock:
+            self._asked.discard(request)
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
             self._open.pop(request, None)
+            self._asked.discard(request)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
@@ -171,6 +204,21 @@ class _Server6(_Server):
 
 class _Request(WSGIRequestHandler):
     timeout = SOCKET_SECONDS
+
+    def parse_request(self) -> bool:
+        sound = super().parse_request()
+        if sound:
+            self._place.asked(self.connection)
+        return sound
+
+    def get_environ(self) -> "WSGIEnvironment":
+        answered = partial(self._place.answered, self.connection)
+        return {**super().get_environ(), _ANSWERED: answered}
+
+    @property
+    def _place(self) -> _Server:
+        assert isinstance(self.server, _Server)
+        return self.server
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         pass  # one line a scrape would drown the others

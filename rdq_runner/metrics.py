@@ -6,7 +6,8 @@ queue whichever runner one asks comes from the database: see `rdq_runner.gauges`
 
 import json
 import threading
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -15,9 +16,10 @@ from prometheus_client.registry import Collector
 from rdq_runner.leases import Lease
 from rdq_runner.rows import Tick
 
+# Names of handlers come from producers, and each one costs memory here and in Prometheus. So those
+# have a label of their own that this runner has a function or an endpoint for.
+UNKNOWN: Final = "_unknown"
 OTHER: Final = "_other"
-
-# Names of handlers come from producers, and each one costs memory here and in Prometheus.
 MOST_PAIRS: Final = 500
 
 _PAIR: Final = ("queue", "handler")
@@ -30,11 +32,15 @@ class Metrics:
     """The counters and histograms of one runner; safe for threads.
 
     :param registry: where to show them, under names that begin with ``rdq_``.
+    :param knows: whether this runner has the handler of a queue.
     :raises ValueError: another runner's are there: one registry is for one runner.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, knows: Callable[[str, str], bool] = lambda *_: True
+    ) -> None:
         self._registry = registry
+        self._knows = knows
         self._pairs: dict[tuple[str, str], _Pair] = {}
         self._lock = threading.Lock()
         self._attempts = Counter(
@@ -84,8 +90,9 @@ class Metrics:
             ["action"],
             registry=None,
         )
-        for action in (field.name for field in fields(Tick)):
-            self._upkeep.labels(action)
+        self._upkeep_failures = Counter(
+            "rdq_upkeep_failures", "Parts of this runner's ticks that failed.", registry=None
+        )
         self._collectors: list[Collector] = []
         for metric in (
             self._attempts,
@@ -96,8 +103,10 @@ class Metrics:
             self._dead,
             self._lost,
             self._upkeep,
+            self._upkeep_failures,
         ):
             self.show(metric)
+        self.ticked(Tick(0, 0, 0, 0))
 
     def show(self, collector: Collector) -> None:
         """Add a collector to the registry, until `close`.
@@ -157,8 +166,9 @@ class Metrics:
 
     def ticked(self, tick: Tick) -> None:
         """Count what a tick did."""
-        for action, count in asdict(tick).items():
+        for action, count in tick.moved.items():
             self._upkeep.labels(action).inc(count)
+        self._upkeep_failures.inc(len(tick.problems or ()))
 
     def announced(self, notice: str, session: str) -> None:
         """Count dead letters of which only the notice of the database tells.
@@ -177,11 +187,18 @@ class Metrics:
         if pair:
             return pair
         with self._lock:
-            if (queue, handler) not in self._pairs and len(self._pairs) >= MOST_PAIRS:
-                handler = OTHER
+            handler = self.label(queue, handler)
             if (queue, handler) not in self._pairs:
                 self._pairs[queue, handler] = self._new_pair(queue, handler)
             return self._pairs[queue, handler]
+
+    def label(self, queue: str, handler: str) -> str:
+        """Return what to call a handler of a queue."""
+        if (queue, handler) in self._pairs:
+            return handler
+        if not self._knows(queue, handler):
+            return UNKNOWN
+        return handler if len(self._pairs) < MOST_PAIRS else OTHER
 
     def _new_pair(self, *pair: str) -> "_Pair":
         new = _Pair(

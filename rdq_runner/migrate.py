@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from yoyo import read_migrations
 from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.connections import DatabaseURI
 from yoyo.migrations import MigrationList, default_migration_table
 
-from rdq_runner import schema
+from rdq_runner import conninfo, schema
 
 BOOKKEEPING = "rdq_migrations"
 """The schema of yoyo's tables and of ours about the steps."""
@@ -90,7 +89,8 @@ class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]
     """Yoyo on a single connection, so that its several transactions can be one."""
 
     def __init__(self, dsn: str) -> None:
-        arguments = conninfo_to_dict(dsn, fallback_application_name="rdq-runner migrate")
+        name = {"fallback_application_name": "rdq-runner migrate"}
+        arguments = {**name, **conninfo.parameters(dsn)}
         nowhere = (None, None, None, None, None)  # all in the arguments
         uri = DatabaseURI("postgresql+psycopg", *nowhere, {**arguments, "schema": BOOKKEEPING})
         super().__init__(uri, default_migration_table)

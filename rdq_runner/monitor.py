@@ -1,5 +1,6 @@
 """Everything by which others watch a runner; none of it can hold up its work."""
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -21,10 +22,12 @@ LEAVE_SECONDS: Final = 2.0
 class Monitor:
     """The metrics, the HTTP server, and the runner's row in ``rdq.runners``.
 
+    :param knows: whether this runner has the handler of a queue.
     :param overdue: how many handlers run on after their timeout.
     :param shown_in: the registry of an application, which serves it itself; None makes one, with
         the memory and CPU of the process.
-    :raises ValueError: another runner's metrics are in that registry.
+    :raises ValueError: another runner's metrics are in that registry, or PROMETHEUS_MULTIPROC_DIR
+        is no folder in which a file can be made.
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class Monitor:
         database: Database,
         leases: Leases,
         entry: Entry,
+        knows: Callable[[str, str], bool],
         overdue: Callable[[], int],
         shown_in: CollectorRegistry | None = None,
     ) -> None:
@@ -39,10 +43,24 @@ class Monitor:
             shown_in = CollectorRegistry()
             ProcessCollector(registry=shown_in)
         self._shown_in = shown_in
-        self.metrics = Metrics(shown_in)
+        try:
+            self.metrics = Metrics(shown_in, knows)
+        except OSError as error:
+            # The client library's, which keeps every value in a file there.
+            raise ValueError(
+                f"PROMETHEUS_MULTIPROC_DIR is {os.environ.get('PROMETHEUS_MULTIPROC_DIR')!r}, where"
+                f" no file can be made ({error.strerror}): make the folder, or unset the variable,"
+                " which a runner does not need"
+            ) from error
         self._queues = QueueGauges(database)
         self.metrics.show(
-            RunnerGauges(entry=entry, leases=leases, database=database, overdue=overdue)
+            RunnerGauges(
+                entry=entry,
+                leases=leases,
+                database=database,
+                label=self.metrics.label,
+                overdue=overdue,
+            )
         )
         self.metrics.show(self._queues)
         self._registry = Registry(Session(database, "registry", quiet=True), entry, leases)

@@ -61,12 +61,26 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """How many tasks a step of what is periodic has moved."""
+    """How many tasks a step of what is periodic has moved.
+
+    :param problems: ``part: message`` of each part that failed, None if none did.
+    """
 
     reclaimed: int
     given_up: int
     redriven: int
     purged: int
+    problems: list[str] | None = None
+
+    @property
+    def moved(self) -> dict[str, int]:
+        """The counts, by what was done to the tasks."""
+        return {
+            "reclaimed": self.reclaimed,
+            "given_up": self.given_up,
+            "redriven": self.redriven,
+            "purged": self.purged,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from rdq_runner import signals, storable
 from rdq_runner.callbacks import Callbacks
-from rdq_runner.claims import Claims, Plan
+from rdq_runner.claims import Claims
 from rdq_runner.destinations import Destinations
 from rdq_runner.execution import Execution
 from rdq_runner.executor import Executor, Routes
@@ -30,6 +30,7 @@ from rdq_runner.logs import say
 from rdq_runner.loop import Loop
 from rdq_runner.monitor import Monitor
 from rdq_runner.outcomes import Outcome, Release
+from rdq_runner.plan import Plan
 from rdq_runner.policies import Policies
 from rdq_runner.registry import Entry
 from rdq_runner.reports import Reports
@@ -131,7 +132,14 @@ class Runner:
         entry = Entry(
             runner=self.name, code_version=code_version, queues=queues, concurrency=concurrency
         )
-        self._monitor = Monitor(database, self._leases, entry, lambda: execution.overdue, registry)
+        self._monitor = Monitor(
+            database,
+            self._leases,
+            entry,
+            lambda queue, handler: routes.find(queue, handler) is not None,
+            lambda: execution.overdue,
+            registry,
+        )
         metrics = self._monitor.metrics
         self._reports = Reports(
             Session(database, "reports"),
@@ -165,6 +173,7 @@ class Runner:
             refresh=self._refresh,
         )
         self._listener = Listener(database, queues, self._claims.due_in, metrics.announced)
+        database.returned = self._deliver
         self._threads: dict[Loop, threading.Thread] = {}
         self._health = Health(
             threads=self._threads,
@@ -282,6 +291,11 @@ class Runner:
         self._reports.wake()
         self._claims.freed()
         return True
+
+    def _deliver(self) -> None:
+        """Have every session try now: one of them has found the database again."""
+        for loop in (self._reports, self._heartbeat, self._claims):
+            loop.wake()
 
     def _guard(self, loop: Loop) -> None:
         """Run a thread; one that fails ends the runner instead of leaving it lame."""

@@ -1,23 +1,30 @@
 """Connections that come back: after a restart, a failover, a silence, a server that is read-only.
 
 Each thread has a connection of its own, in autocommit, so none is ever idle in a transaction. After
-any error it is closed and opened anew, since only that finds the new primary. Statements are only
-prepared where the server process is ours: behind a pooler the next transaction may be another's.
+an error it is closed and opened anew, since only that finds the new primary; but not after one that
+says no more than that others were in the way. Statements are only prepared, and settings only made,
+where the server process is ours: behind a pooler the next transaction may be another's.
+
+Nothing that is read depends on the settings of a database or role: results are binary, and text is
+UTF-8.
 """
 
 import logging
 import math
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import IsolationLevel
 
+from rdq_runner import conninfo
 from rdq_runner.deadlines import Deadlines
-from rdq_runner.logs import say
+from rdq_runner.logs import Rarely, say
+from rdq_runner.recovery import Recovery
 from rdq_runner.silence import PATIENCE_SECONDS, AsyncConnection, Connection, Watch
 from rdq_runner.sql import Functions
 
@@ -38,7 +45,6 @@ _PARAMETERS: Final[dict[str, Any]] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
-    "client_encoding": "UTF8",
 }
 
 # SQLSTATE classes of trouble that another try may not meet: connection, read-only server, rollback,
@@ -48,8 +54,29 @@ _OUTAGES: Final = frozenset(
     {"08", "0A", "25", "26", "28", "3F", "40", "42", "53", "55", "57", "58"}
 )
 
+# Of the transactions that are begun here, by handlers as well, unless these say another. Statements
+# for themselves go by the default of their session.
+_ISOLATION: Final = IsolationLevel.READ_COMMITTED
+
 # A claim that was held up on its way.
 _TOO_LATE: Final = "RD009"
+
+# Other sessions were in the way: serialization_failure, deadlock_detected, lock_not_available.
+_CONFLICTS: Final = frozenset({"40001", "40P01", "55P03"})
+
+# Connection, read-only server, resources, operator; a call that was held up. Without an SQLSTATE
+# there was no connection.
+_ABSENCES: Final = ("08", "25006", "53", "57P", _TOO_LATE)
+
+
+def is_conflict(error: psycopg.Error) -> bool:
+    """Whether another try is all that it needs: the connection and the database are well."""
+    return error.sqlstate in _CONFLICTS
+
+
+def is_absence(error: psycopg.Error) -> bool:
+    """Whether nobody who needs this database could do anything in it."""
+    return is_outage(error) and (error.sqlstate or "08").startswith(_ABSENCES)
 
 
 def is_outage(error: psycopg.Error) -> bool:
@@ -70,15 +97,19 @@ class Database:
         self._parameters = {
             **_PARAMETERS,
             "fallback_application_name": application_name,
-            **conninfo_to_dict(dsn),
+            **conninfo.parameters(dsn),
         }
         self._connect_seconds = _seconds(self._parameters["connect_timeout"])
         self.patience = PATIENCE_SECONDS
         self.outages = 0
+        self.recovery = Recovery()
+        # Called when a session has found the database again: the others need not wait any longer.
+        self.returned: Callable[[], None] = lambda: None
         # The processes of the server that serve us, and which session each is.
         self.backends: dict[int, str] = {}
         self._lock = threading.Lock()
         self._out: set[str] = set()
+        self._rarely = Rarely()
         self._deadlines = Deadlines()
 
     @property
@@ -97,6 +128,7 @@ class Database:
             **self._within(patience), autocommit=True, prepare_threshold=None
         )
         connection.watch = self._watch(patience)
+        connection.isolation_level = _ISOLATION
         return connection
 
     async def connect_async(self) -> AsyncConnection:
@@ -105,6 +137,7 @@ class Database:
             **self._within(self.patience), autocommit=True, prepare_threshold=None
         )
         connection.watch = self._watch(self.patience)
+        await connection.set_isolation_level(_ISOLATION)
         return connection
 
     def close(self) -> None:
@@ -129,33 +162,52 @@ class Database:
             first = not self._out
             if first and seen != self.outages:
                 return
+            if is_absence(error) and seen == self.outages:
+                self.recovery.lost()
             self.outages += first
             self._out.add(purpose)
-        if first:
-            say(
-                logging.WARNING,
-                "database unavailable" if is_outage(error) else "database refuses",
-                session=purpose,
-                sqlstate=error.sqlstate,
-                error_type=type(error).__name__,
-                reason=next(iter(str(error).splitlines()), None),
-            )
+        event = "database unavailable" if is_outage(error) else "database refuses"
+        if self._rarely.allows(event, always=first):
+            _say(event, purpose, error)
 
-    def found(self, purpose: str) -> None:
-        """Note that a session works."""
+    def found(self, purpose: str, waited: float | None = None) -> None:
+        """Note that a session works.
+
+        :param waited: seconds, for an answer; None: the server was not asked.
+        """
         with self._lock:
-            last = self._out == {purpose}
+            was_out = purpose in self._out
             self._out.discard(purpose)
+            last = was_out and not self._out
+            if waited is not None:
+                self.recovery.found(waited)
         if last:
             say(logging.INFO, "database available again", session=purpose)
+        if was_out:
+            self.returned()
+
+    def hindered(self, purpose: str, error: psycopg.Error) -> None:
+        """Note that others were in the way of a session; it tries again, and nothing is lost."""
+        self.found(purpose, 0.0)
+        event = "others are in the way"
+        if self._rarely.allows(event):
+            _say(event, purpose, error)
+
+
+def _say(event: str, purpose: str, error: psycopg.Error) -> None:
+    say(
+        logging.WARNING,
+        event,
+        session=purpose,
+        sqlstate=error.sqlstate,
+        error_type=type(error).__name__,
+        reason=next(iter(str(error).splitlines()), None),
+    )
 
 
 def _seconds(connect_timeout: object) -> int:
     """Return how long a connection may take to open; to libpq zero means for ever."""
-    try:
-        seconds = int(str(connect_timeout))
-    except ValueError as error:
-        raise psycopg.ProgrammingError(f"bad connect_timeout: {connect_timeout}") from error
+    seconds = int(str(connect_timeout).strip() or 0)
     return seconds if seconds > 0 else int(PATIENCE_SECONDS)
 
 
@@ -186,18 +238,30 @@ class Session:
 
     @contextmanager
     def functions(self) -> Iterator[Functions]:
-        """Give the functions of the schema; an error of theirs ends the connection too."""
+        """Give the functions of the schema; most errors of theirs end the connection too."""
+        began_at = time.monotonic()
         try:
-            yield Functions(self._connection_now())
+            connection = self._connection_now()
+            if connection.watch:
+                connection.watch.waited = 0.0
+            yield Functions(connection)
         except psycopg.Error as error:
-            self.close()
             self._failures += 1
-            if not self._quiet:
-                self._database.lost(self.purpose, error, self._outages)
+            if not is_conflict(error):
+                self.close()
+                if not self._quiet:
+                    self._database.lost(self.purpose, error, self._outages)
+            elif not self._quiet:
+                self._database.hindered(self.purpose, error)
             raise
         self._failures = 0
         if not self._quiet:
-            self._database.found(self.purpose)
+            self._database.found(self.purpose, self._waited_since(began_at))
+
+    def _waited_since(self, moment: float) -> float | None:
+        """Return how long an answer took at most, None if there has been none."""
+        watch = self._connection.watch if self._connection else None
+        return watch.waited if watch and watch.answered_at > moment else None
 
     @property
     def pause(self) -> float:
@@ -206,7 +270,7 @@ class Session:
         longest = FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures, 16)
         return min(longest, LONGEST_PAUSE_SECONDS) * random.uniform(0.5, 1)
 
-    def _connection_now(self) -> psycopg.Connection:
+    def _connection_now(self) -> Connection:
         # What one session has lost, the others have probably lost too: they need not find out.
         if self._connection is None or self._outages != self._database.outages:
             self.close()
@@ -216,6 +280,7 @@ class Session:
             rdq = Functions(self._connection)
             if rdq.is_direct():
                 self._connection.prepare_threshold = PREPARE_AFTER
+                rdq.read_committed()
             self._opened(rdq)
         if self._connection.watch:
             self._connection.watch.patience = self.patience

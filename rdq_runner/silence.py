@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -54,6 +55,15 @@ class Watch:
         self.patience = patience
         self.excused: Callable[[], bool] | None = None
         """Whether an answer may take still longer."""
+        self.answered_at = float("-inf")
+        """When the server answered last, by `time.monotonic`."""
+        self.waited = 0.0
+        """The longest that an answer took, in seconds; who wants to know begins with none."""
+
+    def answered(self, asked_at: float) -> None:
+        """Note an answer."""
+        self.answered_at = time.monotonic()
+        self.waited = max(self.waited, self.answered_at - asked_at)
 
 
 class _Wait:
@@ -113,8 +123,12 @@ class Connection(psycopg.Connection[Any]):
         if self.watch is None:
             return super().wait(*args, **kwargs)
         wait = _Wait(self.watch, self._cancel_aside, lambda: shut(self))
+        asked_at = time.monotonic()
         try:
-            return super().wait(*args, **kwargs)
+            result = super().wait(*args, **kwargs)
+            if kwargs.get("timeout") is None:  # as what waits for notices has, which are no answer
+                self.watch.answered(asked_at)
+            return result
         except psycopg.OperationalError as error:
             if wait.given_up:
                 raise wait.error() from error

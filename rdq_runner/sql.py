@@ -11,6 +11,7 @@ from psycopg.rows import args_row, class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from rdq_runner.policies import Policy
+from rdq_runner.recovery import SILENT_SECONDS, Spare
 from rdq_runner.rows import Answer, Claim, Endpoint, Finding, QueueStats, Tick
 
 SUBMIT: Final = """
@@ -52,6 +53,15 @@ OPEN_REDRIVES: Final = """
     """
 """Of a scrape: the bulk redrives that have not come to their end."""
 
+SPARE: Final = f"""
+    greatest(
+      %s::interval,
+      case when clock_timestamp() > to_timestamp(%s) + interval '{SILENT_SECONDS} seconds'
+        then clock_timestamp() - to_timestamp(%s) end
+    )
+    """
+"""Of a call that may take leases back; the arguments are those of a `Spare`."""
+
 # As discard all does, but for the plans: those are what a connection is kept for.
 RESET: Final = """
     set session authorization default; reset all; close all; unlisten *;
@@ -64,6 +74,9 @@ class Functions:
     """The functions of the schema ``rdq``, on one connection in autocommit.
 
     Every method raises `psycopg.Error`; refusals of rdq have an SQLSTATE of class RD.
+
+    Whatever is read comes in binary: as text, a length of time depends on IntervalStyle, and a
+    number on extra_float_digits, by which a clock may be seconds off.
     """
 
     def __init__(self, connection: psycopg.Connection) -> None:
@@ -71,7 +84,7 @@ class Functions:
 
     def version(self) -> str:
         """Return the version of the schema."""
-        [(version,)] = self._connection.execute("select rdq.version()")
+        [(version,)] = self._connection.execute("select rdq.version()", binary=True)
         return str(version)
 
     def claim(
@@ -82,6 +95,7 @@ class Functions:
         lease: timedelta | None,
         code_version: str | None,
         not_after: float,
+        spare: Spare,
     ) -> list[Claim]:
         """Take up to `max_tasks` that are due. None: all permitted queues; the queue's lease.
 
@@ -92,18 +106,18 @@ class Functions:
         return (
             self._connection.cursor(row_factory=args_row(Claim), binary=True)
             .execute(
-                """
+                f"""
                 select task_id, claim_token, queue, handler, handler_version, payload, content_type,
-                  nullif(headers, '{}'), attempt_no, attempt_count, redrive_count, created_at,
+                  nullif(headers, '{{}}'), attempt_no, attempt_count, redrive_count, created_at,
                   case when give_up_at < '10000-01-01 00:00Z' then give_up_at end,
                   extract(epoch from lease_expires_at - claimed_at)::float8,
                   extract(epoch from claimed_at - due_at)::float8
                 from rdq.claim(
                   queues => %b::text[], runner => %s, max_tasks => %s, lease => %s::interval,
-                  code_version => %s, not_after => to_timestamp(%s)
+                  code_version => %s, not_after => to_timestamp(%s), spare => {SPARE}
                 )
                 """,
-                [queues, runner, max_tasks, lease, code_version, not_after],
+                [queues, runner, max_tasks, lease, code_version, not_after, *spare],
             )
             .fetchall()
         )
@@ -111,7 +125,7 @@ class Functions:
     def callbacks(self, queues: Sequence[str] | None) -> list[Endpoint]:
         """Return the endpoints of the queues."""
         return (
-            self._connection.cursor(row_factory=class_row(Endpoint))
+            self._connection.cursor(row_factory=class_row(Endpoint), binary=True)
             .execute(
                 """
                 select queue, handler, url, timeout, headers, secret, response_rules
@@ -130,6 +144,7 @@ class Functions:
             from rdq.policies(queues => %s::text[])
             """,
             [queues],
+            binary=True,
         )
         return {queue: Policy(timeout, mismatch) for queue, timeout, mismatch in rows}
 
@@ -144,6 +159,7 @@ class Functions:
             )
             """,
             [task_ids, claim_tokens, lease],
+            binary=True,
         )
         return {task_id for (task_id,) in rows}
 
@@ -170,8 +186,9 @@ class Functions:
                   task_ids => %b::uuid[], claim_tokens => %b::uuid[], failures => %b::jsonb[]
                 )
                 """,
-                # As text each quote of a failure is escaped: that takes twenty times as long.
-                [task_ids, claim_tokens, [f and Jsonb(f, dumps=str) for f in failures]],
+                # As text each quote of a failure is escaped: that takes twenty times as long. Nulls
+                # alone would go as text, of which array_nulls says how it is read.
+                [task_ids, claim_tokens, [Jsonb(f or "null", dumps=str) for f in failures]],
             )
             .fetchall()
         )
@@ -188,6 +205,7 @@ class Functions:
             )
             """,
             [task_ids, claim_tokens, reason, delay],
+            binary=True,
         )
         return {task_id for (task_id,) in rows}
 
@@ -200,14 +218,18 @@ class Functions:
             ) - clock_timestamp())::float8
             """,
             [queues],
+            binary=True,
         )
         return float(seconds)
 
-    def tick(self, max_tasks: int) -> Tick:
+    def tick(self, max_tasks: int, spare: Spare) -> Tick:
         """Do one step of all that is periodic, in all permitted queues, each part so bounded."""
-        [tick] = self._connection.cursor(row_factory=class_row(Tick)).execute(
-            "select reclaimed, given_up, redriven, purged from rdq.tick(max_tasks => %s)",
-            [max_tasks],
+        [tick] = self._connection.cursor(row_factory=class_row(Tick), binary=True).execute(
+            f"""
+            select reclaimed, given_up, redriven, purged, problems
+            from rdq.tick(max_tasks => %s, spare => {SPARE})
+            """,
+            [max_tasks, *spare],
         )
         return tick
 
@@ -250,7 +272,7 @@ class Functions:
 
     def recent_queue_stats(self) -> list[QueueStats]:
         """Return how things stand in each queue that the role may see."""
-        cursor = self._connection.cursor(row_factory=class_row(QueueStats))
+        cursor = self._connection.cursor(row_factory=class_row(QueueStats), binary=True)
         return cursor.execute(QUEUE_STATS).fetchall()
 
     def refresh_queue_stats(self) -> None:
@@ -259,25 +281,31 @@ class Functions:
 
     def open_redrives(self) -> dict[str, int]:
         """Return how many bulk redrives are in each state that is not the end."""
-        return dict(self._connection.execute(OPEN_REDRIVES).fetchall())
+        return dict(self._connection.execute(OPEN_REDRIVES, binary=True).fetchall())
 
     def doctor(self, deep: bool) -> list[Finding]:
         """Return what is wrong, the worst first; deep reads every task."""
-        cursor = self._connection.cursor(row_factory=class_row(Finding))
+        cursor = self._connection.cursor(row_factory=class_row(Finding), binary=True)
         query = "select severity, subject, finding, advice from rdq.doctor(deep => %s)"
         return cursor.execute(query, [deep]).fetchall()
 
     def clock(self) -> float:
         """Return the database's clock, in seconds since 1970."""
         [(seconds,)] = self._connection.execute(
-            "select extract(epoch from clock_timestamp())::float8"
+            "select extract(epoch from clock_timestamp())::float8", binary=True
         )
         return float(seconds)
 
     def is_direct(self) -> bool:
         """Whether the server process that answers is the one that was connected to: no pooler."""
-        [(pid,)] = self._connection.execute("select pg_backend_pid()")
+        [(pid,)] = self._connection.execute("select pg_backend_pid()", binary=True)
         return bool(pid == self._connection.info.backend_pid)
+
+    def read_committed(self) -> None:
+        """Have each statement see what others have committed, whatever the database's default."""
+        self._connection.execute(
+            "set session characteristics as transaction isolation level read committed"
+        )
 
     def listen_to_probes(self) -> None:
         """Be told from now on of probes."""

@@ -30,6 +30,7 @@ from rdq_runner.sql import RESET, complete, complete_async
 CANCEL_SECONDS: Final = 2.0
 
 _LOST: Final = Release("the lease was lost: the transaction is rolled back")
+_HELD: Final = Release("another session holds the task: the transaction is rolled back")
 
 
 class Transactions:
@@ -158,7 +159,12 @@ class AsyncTransactions:
         try:
             async with connection.transaction() as transaction:
                 await cast(Awaitable[object], handler.function(lease.task, connection))
-                if not await complete_async(connection, lease.claim):
+                try:
+                    completed = await complete_async(connection, lease.claim)
+                except psycopg.errors.LockNotAvailable:  # no failure of the handler
+                    outcome = _HELD
+                    raise psycopg.Rollback(transaction) from None
+                if not completed:
                     raise psycopg.Rollback(transaction)
                 outcome = Committed()
         except BaseException as error:
@@ -194,7 +200,12 @@ def _transact(connection: psycopg.Connection[Any], handler: Registration, lease:
     try:
         with connection.transaction() as transaction:
             check_answer(handler.function(lease.task, connection))
-            if not complete(connection, lease.claim):
+            try:
+                completed = complete(connection, lease.claim)
+            except psycopg.errors.LockNotAvailable:  # no failure of the handler
+                outcome = _HELD
+                raise psycopg.Rollback(transaction) from None
+            if not completed:
                 raise psycopg.Rollback(transaction)
             outcome = Committed()
     except BaseException as error:

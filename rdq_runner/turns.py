@@ -5,6 +5,9 @@ means nothing then, and what becomes due is announced, or known before. A claim 
 slots has probably left something. Slots then become free one by one, and each claim costs the
 database about the same, however little it takes; so it waits until half of them are free, but no
 longer than the last claim took: no slot is idle for more than twice the time that a claim needs.
+
+Anybody may announce something, and of several runners only one finds it. So the next claim for an
+announcement waits a little after one that found nothing, and longer after several such in a row.
 """
 
 import math
@@ -15,6 +18,9 @@ from typing import Final
 
 # At most, since a claim may have waited for a lock.
 LINGER_SECONDS: Final = 0.003
+# After a claim for an announcement that found nothing; twice that after two in a row, and so on.
+IN_VAIN_SECONDS: Final = 0.005
+LONGEST_IN_VAIN_SECONDS: Final = 0.1
 
 
 class Turns:
@@ -32,12 +38,19 @@ class Turns:
         self._hungry = False
         self._freed_at: float | None = None
         self._linger = 0.0
+        self._vain = 0  # claims for announcements, the last ones in a row, that found nothing
+        self._announce_at = 0.0
 
     def due_in(self, seconds: float) -> None:
         """Note that something will be due."""
         at = time.monotonic() + seconds
         with self._lock:
             self._due_at = min(self._due_at, at)
+
+    def announced(self) -> None:
+        """Note that something is said to be due now."""
+        with self._lock:
+            self._due_at = min(self._due_at, max(self._announce_at, time.monotonic()))
 
     def freed(self) -> bool:
         """Note that a slot is free; return whether who claims has to know."""
@@ -66,11 +79,21 @@ class Turns:
             self._due_at = math.inf
         self._freed_at = None
 
-    def end(self, *, hungry: bool, seconds: float) -> None:
+    def end(self, *, hungry: bool, seconds: float, told: bool = False, found: bool = True) -> None:
         """Note that it has ended.
 
         :param hungry: there may be more, for which a slot has to become free.
         :param seconds: that it took.
+        :param told: something had been announced.
+        :param found: there was something to claim.
         """
         self._hungry = hungry
         self._linger = min(seconds, LINGER_SECONDS)
+        if found:
+            self._vain = 0
+        elif told:
+            pause = min(IN_VAIN_SECONDS * 2.0 ** min(self._vain, 16), LONGEST_IN_VAIN_SECONDS)
+            self._vain += 1
+            with self._lock:
+                self._announce_at = time.monotonic() + pause
+                self._due_at = max(self._due_at, self._announce_at)

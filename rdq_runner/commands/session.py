@@ -13,6 +13,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg.types.datetime import IntervalBinaryLoader, TimestamptzBinaryLoader
 
+from rdq_runner import conninfo
 from rdq_runner.claims import SchemaError, check_schema
 from rdq_runner.commands import statements
 from rdq_runner.commands.exits import Exit, Failure
@@ -140,7 +141,7 @@ def connected(dsn: str, *, actor: str | None, show_sql: bool) -> Iterator[Sessio
 
 
 def _connect(dsn: str) -> psycopg.Connection[Any]:
-    connection = psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
+    connection = conninfo.connect(dsn)
     try:
         check_schema(Functions(connection))
     except BaseException:

@@ -10,6 +10,8 @@ from contextlib import ExitStack, suppress
 import psycopg
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from rdq_runner import Runner, health
 from rdq_runner.health import Health, HealthServer
@@ -147,6 +149,7 @@ def test_clients_that_never_end_their_request_do_not_keep_others_out(
     monkeypatch.setattr(health._Request, "timeout", 3600.0)
     runner = start(metrics_port=0)
     site = site_of(runner)
+    wait_until(lambda: site.status("/readyz") == 200)
     with ExitStack() as stack:
 
         def connect_all() -> list[socket.socket]:
@@ -155,27 +158,62 @@ def test_clients_that_never_end_their_request_do_not_keep_others_out(
                 for _ in range(health.MOST_CONNECTIONS)
             ]
 
-        slow = connect_all()
-
-        def answers() -> bool:
+        slow: list[socket.socket] = []
+        for _ in range(3):
+            slow += connect_all()
             for client in slow:
                 with suppress(OSError):
                     client.send(b"G")  # each byte begins anew what bounds a read
-            try:
-                return site.status("/healthz") == 200
-            except OSError:
-                return False
-
-        assert not answers()
-        monkeypatch.setattr(health, "REQUEST_SECONDS", 0.5)
-        wait_until(answers)
-        monkeypatch.setattr(health, "REQUEST_SECONDS", 3600.0)
-        slow += connect_all()
-        wait_until(lambda: not answers())
+            for page in ("/healthz", "/readyz", "/metrics"):
+                assert site.status(page) == 200
+        # Those that have lost their place are gone.
+        wait_until(lambda: threads_that_serve() <= health.MOST_CONNECTIONS)
         stopping = threading.Thread(target=runner.stop, daemon=True)
         stopping.start()
         stopping.join(20)
         assert not stopping.is_alive()
+
+
+def test_a_client_whose_time_is_over_is_hung_up_on(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "REQUEST_SECONDS", 0.5)
+    site = site_of(start(metrics_port=0))
+    with socket.create_connection(("127.0.0.1", site.port)) as client:
+        client.settimeout(20)
+        assert client.recv(1) == b""
+
+
+class Slow(Collector):
+    """Metrics that are long in coming."""
+
+    def __init__(self) -> None:
+        self.end = threading.Event()
+
+    def collect(self) -> Iterator[Metric]:
+        """Wait."""
+        assert self.end.wait(60)
+        yield GaugeMetricFamily("slow", "", value=1)
+
+
+def test_scrapes_that_wait_do_not_keep_others_out() -> None:
+    registry, slow = CollectorRegistry(), Slow()
+    alive = Health.__new__(Health)
+    object.__setattr__(alive, "threads", {None: threading.current_thread()})
+    server = HealthServer("127.0.0.1", 0, registry, alive)
+    registry.register(slow)
+    server.start()
+    site = Site(server.port)
+    with ExitStack() as stack:
+        for _ in range(2 * health.MOST_CONNECTIONS):
+            client = socket.create_connection(("127.0.0.1", server.port))
+            stack.enter_context(client).sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        wait_until(lambda: site.status("/metrics") == 503)
+        for _ in range(20):
+            assert site.status("/healthz") == 200
+        slow.end.set()
+        wait_until(lambda: site.status("/metrics") == 200)
+    server.stop()
 
 
 def test_an_address_that_is_taken_is_said_at_the_start(queue: Queue, watch: Watch) -> None:
@@ -193,6 +231,11 @@ def test_an_address_of_ipv6_will_do() -> None:
         client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         assert b"200 OK" in client.recv(100)
     server.stop()
+
+
+def threads_that_serve() -> int:
+    """Return how many threads serve a client."""
+    return sum("process_request_thread" in thread.name for thread in threading.enumerate())
 
 
 def site_of(runner: Runner) -> Site:

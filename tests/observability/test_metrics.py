@@ -5,7 +5,10 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from rdq_runner.metrics import MOST_PAIRS, OTHER, Metrics
+from rdq_runner.logs import MOST_WARNINGS
+from rdq_runner.metrics import MOST_PAIRS, OTHER, UNKNOWN, Metrics
+from rdq_runner.rows import Tick
+from rdq_runner.upkeep import Upkeep
 from tests.observability.conftest import Watch
 from tests.runner.conftest import Hold, Queue, Start
 from tests.waiting import wait_until
@@ -101,7 +104,7 @@ def test_a_task_that_nobody_can_run_is_counted_when_it_dies(queue: Queue, watch:
     site, other = watch().site, watch().site
     wait_until_listening(queue, 2)
     queue.wait_for("DEAD", queue.submit("nowhere"))
-    deaths = {"queue": "q", "handler": "nowhere", "reason": "UNROUTABLE"}
+    deaths = {"queue": "q", "handler": UNKNOWN, "reason": "UNROUTABLE"}
 
     def counted() -> float:
         return sum(
@@ -136,14 +139,83 @@ def test_an_application_shows_the_metrics_in_its_own_registry(queue: Queue, star
     start(registry=registry)
 
 
+def announce(metrics: Metrics, handler: str) -> None:
+    """Have a dead letter of a handler counted."""
+    notice = {"queue": "q", "handler": handler, "reason": "VANISHED", "count": 2}
+    metrics.announced(json.dumps(notice), "claims")
+
+
+def vanished(registry: CollectorRegistry, handler: str) -> float | None:
+    """Return how many dead letters of a handler were counted."""
+    labels = {"queue": "q", "handler": handler, "reason": "VANISHED"}
+    return registry.get_sample_value("rdq_dead_letters_total", labels)
+
+
 def test_handlers_without_end_do_not_fill_the_memory() -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     for number in range(MOST_PAIRS + 10):
-        notice = {"queue": "q", "handler": f"h{number}", "reason": "VANISHED", "count": 2}
-        metrics.announced(json.dumps(notice), "claims")
-    labels = {"queue": "q", "handler": OTHER, "reason": "VANISHED"}
-    assert registry.get_sample_value("rdq_dead_letters_total", labels) == 20
+        announce(metrics, f"h{number}")
+    assert vanished(registry, OTHER) == 20
+
+
+def test_handlers_that_nobody_has_take_the_label_of_none_that_is_here() -> None:
+    registry = CollectorRegistry()
+    here = {"h"}
+    metrics = Metrics(registry, lambda queue, handler: handler in here)
+    for number in range(2 * MOST_PAIRS):
+        announce(metrics, f"unknown{number}")
+    announce(metrics, "h")
+    assert (vanished(registry, UNKNOWN), vanished(registry, "h")) == (4 * MOST_PAIRS, 2)
+    # As an endpoint that is registered while the runner works.
+    here.add("unknown1")
+    announce(metrics, "unknown1")
+    assert vanished(registry, "unknown1") == 2
+    assert len(next(iter(registry.collect())).samples) < 50
+
+
+def test_tasks_of_handlers_that_nobody_has_cost_few_lines_and_one_label(
+    queue: Queue, watch: Watch
+) -> None:
+    watched = watch()
+    with queue.db.transaction():
+        for number in range(300):
+            queue.submit(f"unknown{number}")
+    watched.site.wait_for(300, "rdq_attempts_total", handler=UNKNOWN, outcome="RELEASED")
+    queue.submit("ok")
+    scrape = watched.site.wait_for(1, "rdq_attempts_total", handler="ok", outcome="SUCCEEDED")
+    handlers = {dict(labels).get("handler") for _, labels in scrape}
+    assert handlers == {None, UNKNOWN, "ok"}
+    said = [e for e in watched.process.events if e["event"] == "no such handler in this runner"]
+    assert 1 <= len(said) <= 2 * MOST_WARNINGS
+
+
+def test_what_fails_in_a_tick_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry = CollectorRegistry()
+    upkeep = Upkeep(Metrics(registry))
+    caplog.set_level("INFO", "rdq_runner")
+    well, ill = Tick(1, 0, 0, 2), Tick(0, 0, 0, 0, ["retention: no, no: never", "redrives: busy"])
+    for tick in (well, ill, ill, well, ill):
+        upkeep.ticked(tick)
+    assert registry.get_sample_value("rdq_upkeep_failures_total") == 6
+    assert registry.get_sample_value("rdq_upkeep_total", {"action": "purged"}) == 4
+    assert caplog.messages == ["upkeep fails", "upkeep fails", "upkeep works again"]
+    fields = [vars(record).get("rdq_fields") for record in caplog.records]
+    assert fields[1] == {"part": "retention", "reason": "no, no: never"}
+
+
+def test_a_part_of_a_tick_that_fails_shows_while_the_work_goes_on(
+    queue: Queue, watch: Watch
+) -> None:
+    watched = watch()
+    watched.site.wait_for(0, "rdq_upkeep_failures_total")
+    queue.db.execute("alter function rdq._retain rename to retain_away")
+    wait_until(lambda: watched.site.scrape().value("rdq_upkeep_failures_total") >= 2)
+    queue.wait_for("SUCCEEDED", queue.submit("ok"))
+    watched.process.stop()
+    [line] = [e for e in watched.process.events if e["event"] == "upkeep fails"]
+    assert (line["level"], line["part"]) == ("warning", "retention")
+    assert "_retain" in line["reason"]
 
 
 def test_a_reason_that_is_new_to_a_runner_is_counted() -> None:

@@ -1,10 +1,13 @@
 """The work is done, and its report fails: it is reported later, and never done again."""
 
+import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from rdq_runner import Handlers, Task, sessions
@@ -72,6 +75,68 @@ def test_a_report_that_fails_is_repeated_while_the_lease_is_kept(
     assert sorted(done) == sorted(tasks)
     for task in tasks:
         assert queue.outcomes(task) == ["SUCCEEDED"]
+
+
+def test_a_lease_that_another_session_holds_keeps_no_other_outcome_back(
+    queue: Queue, start: Start, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The functions have a bound of their own; this one makes the test short where it counts.
+    queue.db.execute(f"alter database \"{queue.db.info.dbname}\" set lock_timeout = '500 ms'")
+    own, end = Handlers(), threading.Event()
+
+    @own.handler("hold")
+    def wait(task: Task) -> None:
+        assert end.wait(30)
+
+    @own.handler("ok")
+    def ok(task: Task) -> None:
+        """Succeed."""
+
+    start(handlers=own, concurrency=8)
+    held, *others = [queue.submit("hold") for _ in range(8)]
+    queue.wait_for("IN_FLIGHT", held, *others)
+    lunch = connect(autocommit=False)
+    lunch.execute("select rdq.cancel(%s)", [held])
+    end.set()
+    queue.wait_for("SUCCEEDED", *others)
+    # And those that come later.
+    for _ in range(3):
+        queue.wait_for("SUCCEEDED", queue.submit("ok"), seconds=10)
+    assert queue.status(held) == "IN_FLIGHT"
+    wait_until(lambda: "another session holds the task" in caplog.messages)
+    lunch.rollback()
+    queue.wait_for("SUCCEEDED", held)
+    for task in (held, *others):
+        assert queue.outcomes(task) == ["SUCCEEDED"]
+    assert {m for m in caplog.messages if m.startswith(("database", "others"))} == set()
+
+
+def test_a_transaction_whose_task_another_session_holds_is_rolled_back_and_not_failed(
+    queue: Queue, start: Start, connect: Connect
+) -> None:
+    queue.db.execute(f"alter database \"{queue.db.info.dbname}\" set lock_timeout = '500 ms'")
+    queue.db.execute("create table public.trace (task_id uuid)")
+    own, end = Handlers(), threading.Event()
+
+    @own.handler("note", transactional=True)
+    def note(task: Task, connection: psycopg.Connection[Any]) -> None:
+        connection.execute("insert into public.trace values (%s)", [task.id])
+        assert end.wait(30)
+
+    start(handlers=own)
+    task = queue.submit("note")
+    queue.wait_for("IN_FLIGHT", task)
+    lunch = connect(autocommit=False)
+    lunch.execute("select rdq.cancel(%s)", [task])
+    end.set()
+    waiting = (
+        "select 1 from pg_stat_activity where query ~ 'rdq.release' and wait_event_type = 'Lock'"
+    )
+    wait_until(lambda: queue.db.execute(waiting).fetchone())
+    lunch.rollback()
+    queue.wait_for("SUCCEEDED", task)
+    assert queue.outcomes(task) == ["RELEASED", "SUCCEEDED"]
+    assert len(queue.db.execute("select from public.trace").fetchall()) == 1
 
 
 def test_a_report_that_came_too_late_is_noted_on_the_attempt_that_vanished(

@@ -80,3 +80,20 @@ def test_an_outage_is_said_once_though_a_session_finds_out_when_it_is_over(
     use(other)
     assert caplog.messages == once * 2
     other.close()
+
+
+def test_an_outage_that_lasts_is_said_again_after_a_while(
+    client: Database,
+    session: Session,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use(session)
+    for _ in range(3):
+        lose(session)
+    assert caplog.messages == ["database unavailable"]
+    monkeypatch.setattr(client._rarely, "_until", 0.0)
+    for _ in range(3):
+        lose(session)
+    assert caplog.messages == ["database unavailable"] * 2
+    assert client.outages == 1

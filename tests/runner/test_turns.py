@@ -5,7 +5,12 @@ import math
 import pytest
 
 from rdq_runner import turns
-from rdq_runner.turns import LINGER_SECONDS, Turns
+from rdq_runner.turns import (
+    IN_VAIN_SECONDS,
+    LINGER_SECONDS,
+    LONGEST_IN_VAIN_SECONDS,
+    Turns,
+)
 
 SLOTS = 8
 SOON = 1.01 * LINGER_SECONDS
@@ -147,4 +152,28 @@ def test_who_waits_for_another_slot_does_not_claim_again_for_those_that_are_free
     case.claim(left=True)
     assert case.turns.pause() == math.inf
     assert case.end_one()
+    assert case.turns.pause() == 0
+
+
+def test_who_is_called_in_vain_waits_a_little_and_longer_each_time(
+    case: Case, clock: Clock
+) -> None:
+    pauses = []
+    for _ in range(8):
+        case.turns.begin()
+        case.turns.announced()
+        case.turns.end(hungry=False, seconds=1, told=True, found=False)
+        pauses.append(case.turns.pause())
+        case.turns.announced()
+        assert case.turns.pause() == pauses[-1]
+        clock.now += pauses[-1]
+    assert pauses[:3] == pytest.approx([IN_VAIN_SECONDS * factor for factor in (1, 2, 4)])
+    assert pauses[-1] == pytest.approx(LONGEST_IN_VAIN_SECONDS)
+    # A poll that finds nothing says nothing about announcements.
+    case.turns.end(hungry=False, seconds=1, told=False, found=False)
+    case.turns.announced()
+    assert case.turns.pause() == 0
+    case.turns.end(hungry=False, seconds=1, told=True, found=True)
+    case.turns.begin()
+    case.turns.announced()
     assert case.turns.pause() == 0
