@@ -14,6 +14,7 @@ from rdq_runner.outcomes import (
     describe,
     leaves,
 )
+from rdq_runner.shortages import RETRY_SECONDS, shortage
 from rdq_runner.task import Task
 
 Errors = Mapping[type[BaseException], ErrorClass]
@@ -56,6 +57,8 @@ def outcome_of(error: BaseException, handler: Registration, task: Task) -> Outco
     """Return the outcome of an attempt in which the handler raised."""
     if task.cancelled and all(issubclass(type(leaf), Cancelled) for leaf in leaves(error)):
         return Release("the handler stopped because it was cancelled")
+    if short := shortage(error):
+        return Release(short, RETRY_SECONDS, warning=True)
     return describe(error, handler.errors)
 
 

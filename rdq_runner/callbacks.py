@@ -12,7 +12,6 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,12 +23,11 @@ from rdq_runner.answers import Exchange, Rule, Trouble
 from rdq_runner.destinations import Destinations
 from rdq_runner.executor import Executor, Finish
 from rdq_runner.leases import Lease
-from rdq_runner.logs import say
+from rdq_runner.logs import Rarely, say
 from rdq_runner.outcomes import Outcome, Release, describe
 from rdq_runner.rows import Claim, Endpoint
 
-UNSIGNED_DELAY_SECONDS: Final = 60.0
-UNSIGNED_SAY_SECONDS: Final = 60.0
+HANDED_BACK_SECONDS: Final = 60.0
 # An attempt that is cut off has only to say so.
 STOP_SECONDS: Final = 5.0
 
@@ -49,7 +47,6 @@ class _Work:
 class Callbacks:
     """The executor of all endpoints.
 
-    :param concurrency: how many attempts there may be at once: each may wait for a name to resolve.
     :param destinations: where to connect to is allowed.
     :param environment: where references to secrets lead.
     """
@@ -57,15 +54,14 @@ class Callbacks:
     def __init__(
         self,
         finish: Finish,
-        concurrency: int,
         destinations: Destinations,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._finish = finish
-        self._concurrency = concurrency
         self._environment = environment
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
-        self._said: dict[tuple[str, str], float] = {}
+        self._rarely = Rarely()
+        self._destinations = destinations
         self._client = posts.Client(destinations, posts.tls_context())
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rdq-callbacks", daemon=True)
@@ -74,8 +70,17 @@ class Callbacks:
         self._group: asyncio.TaskGroup
 
     def register(self, endpoints: Iterable[Endpoint]) -> Mapping[tuple[str, str], Executor]:
-        """Take these endpoints instead of those before; return the routes to them."""
+        """Take these endpoints instead of those before; return the routes to them.
+
+        The log names those that this runner may not reach, as far as their URLs tell.
+        """
+        before = self._endpoints
         self._endpoints = {(endpoint.queue, endpoint.handler): endpoint for endpoint in endpoints}
+        for key, endpoint in self._endpoints.items():
+            refused = self._destinations.refusal_of_url(endpoint.url)
+            if refused and endpoint != before.get(key):
+                labels = {"queue": endpoint.queue, "handler": endpoint.handler}
+                say(logging.WARNING, "endpoint is out of reach", **labels, reason=refused)
         return dict.fromkeys(self._endpoints, self)
 
     def start(self) -> None:
@@ -106,7 +111,6 @@ class Callbacks:
         assert serving, "a coroutine runs in a task"
         self._serving = serving
         self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(self._concurrency, "rdq-resolver"))
         # Whoever stops this cancels the attempts first, and then closes the connections.
         async with self._client, asyncio.TaskGroup() as self._group:
             self._ready.set()
@@ -133,7 +137,7 @@ class Callbacks:
         try:
             fields = request_fields(work.lease.claim, endpoint, self._environment, now)
         except signatures.SecretError as error:
-            return self._unsigned(work.lease, error)
+            return self._handed_back("cannot sign", work.lease, str(error))
         timeout = endpoint.timeout.total_seconds()
         began = time.monotonic()
         trouble: Trouble | None = None
@@ -141,19 +145,18 @@ class Callbacks:
             async with asyncio.timeout(timeout):
                 await self._client.post(exchange, endpoint.url, fields, work.lease.claim.payload)
         except Exception as error:
+            if reason := posts.own_trouble(error, exchange):
+                return self._handed_back("cannot send", work.lease, reason)
             trouble = posts.trouble(error, exchange, timeout)
         finally:
             exchange.seconds = time.monotonic() - began
         return answers.outcome(exchange, trouble, _rules(endpoint), datetime.now(UTC))
 
-    def _unsigned(self, lease: Lease, error: signatures.SecretError) -> Release:
-        """Hand the task back: not its fault, and another runner may have the secret."""
-        key = (lease.claim.queue, lease.claim.handler)
-        now = time.monotonic()
-        if now >= self._said.get(key, 0.0):
-            self._said[key] = now + UNSIGNED_SAY_SECONDS
-            say(logging.WARNING, "cannot sign", **lease.labels, reason=str(error))
-        return Release(str(error), UNSIGNED_DELAY_SECONDS * random.uniform(0.8, 1.2))
+    def _handed_back(self, event: str, lease: Lease, reason: str) -> Release:
+        """Hand a task back: it is this runner that cannot do it, and another one may."""
+        if self._rarely.allows((event, lease.claim.queue, lease.claim.handler)):
+            say(logging.WARNING, event, **lease.labels, reason=reason)
+        return Release(reason, HANDED_BACK_SECONDS * random.uniform(0.8, 1.2))
 
 
 def request_fields(

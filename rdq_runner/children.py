@@ -160,7 +160,7 @@ class Children:
             child = self._take()
         except OSError as error:  # the machine has no room for it now
             reason = f"no child process could be started: {type(error).__name__}"
-            return Release(reason, RETRY_SECONDS)
+            return Release(reason, RETRY_SECONDS, warning=True)
         try:
             child.wait_until_ready()
         except (EOFError, OSError):
@@ -234,7 +234,9 @@ class Children:
 
     def _not_begun(self, reason: str) -> Release:
         # That is the runner's trouble, and not the task's.
-        return Release("shutdown") if self._stopped else Release(reason, RETRY_SECONDS)
+        if self._stopped:
+            return Release("shutdown")
+        return Release(reason, RETRY_SECONDS, warning=True)
 
     def _died(self, child: _Child) -> Outcome:
         code = self._forget(child)

@@ -17,6 +17,7 @@ from ipaddress import (
     ip_network,
 )
 from typing import Final
+from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -76,6 +77,18 @@ class Destinations:
                     " address, or the name of a host"
                 )
         return cls(tuple(networks), frozenset(hosts))
+
+    def refusal_of_url(self, url: str) -> str | None:
+        """Say why nothing may be sent to a URL; None if it may, or if that is only known later.
+
+        Only a URL with an address in it can be judged by itself.
+        """
+        try:
+            host = urlsplit(url).hostname or ""
+            ip_address(host)
+        except ValueError:
+            return None
+        return self.refusal(host, host)
 
     def refusal(self, host: str, address: str) -> str | None:
         """Say why nothing may be sent to an address; None if it may.

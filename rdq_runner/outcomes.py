@@ -108,10 +108,15 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The task is handed back; `delay` is in seconds."""
+    """The task is handed back.
+
+    :param delay: in seconds.
+    :param warning: the runner's own trouble is why, which somebody should look at.
+    """
 
     reason: str
     delay: float = 0.0
+    warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

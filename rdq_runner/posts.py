@@ -6,19 +6,31 @@ And what is connected anew is checked anew.
 """
 
 import errno
+import re
 import socket
 import ssl
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from typing import Any, Final, Self
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from rdq_runner import shortages
 from rdq_runner.answers import BODY_BYTES, Exchange, Trouble
 from rdq_runner.destinations import Destinations
+from rdq_runner.names import Resolver, TooManyNames
+
+_HEAD_BYTES: Final = 65_536
+# RFC 9112, sections 4 and 5; the ends of lines as section 2.2 lets a recipient take them.
+_HEAD: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: ([^\r\n]*))?\r?\n((?:[^\r\n]+\r?\n)*)")
+_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)")
+
+_UNSENDABLE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
@@ -42,11 +54,46 @@ class _Post:
     exchange: Exchange
     host: str
     sockets: list[socket.socket] = field(default_factory=list)
+    head: bytes = b""
+    head_ended: bool = False
+
+    def read_head(self, data: bytes) -> None:
+        """Note the status and the fields as soon as they are there, and interim answers not.
+
+        aiohttp tells of them when all that came along with them is as it should be: a body that is
+        longer than its length, or of bad chunks, would take the status with it.
+        """
+        if self.head_ended or len(self.head) >= _HEAD_BYTES:
+            return
+        self.head += data
+        while head := _HEAD.match(self.head):
+            status, rest = int(head[1]), self.head[head.end() :]
+            self.head_ended = rest.startswith((b"\r\n", b"\n"))
+            if 100 <= status < 200 and status != 101:
+                if not self.head_ended:
+                    return
+                self.head, self.head_ended = rest.removeprefix(b"\r").removeprefix(b"\n"), False
+                continue
+            self.exchange.status = status
+            self.exchange.reason = (head[2] or b"").decode("latin-1")
+            self.exchange.fields.clear()
+            for name, value in _FIELD.findall(head[3]):
+                values = self.exchange.fields.setdefault(name.decode().lower(), [])
+                values.append(value.decode("utf-8", "surrogateescape").strip())
+            return
 
 
 # Whose connection is opened. The one session of a client does not tell; what is done for a request
 # is done in the context of who has made it.
 _POST: Final[ContextVar[_Post]] = ContextVar("post")
+
+
+class _Protocol(ResponseHandler):
+    """Looks at what is received before aiohttp judges it."""
+
+    def data_received(self, data: bytes) -> None:
+        _POST.get().read_head(data)
+        super().data_received(data)
 
 
 class Client:
@@ -64,16 +111,19 @@ class Client:
     async def __aenter__(self) -> Self:
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_begin)
+        connector = aiohttp.TCPConnector(
+            force_close=True,
+            limit=0,
+            resolver=Resolver(),
+            socket_factory=self._open_socket,
+            ssl=self._tls,
+            use_dns_cache=False,
+        )
+        # There is no public way to see the bytes; a test holds it to what it does.
+        connector._factory = partial(_Protocol, loop=connector._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             auto_decompress=False,
-            connector=aiohttp.TCPConnector(
-                force_close=True,
-                limit=0,
-                resolver=aiohttp.ThreadedResolver(),
-                socket_factory=self._open_socket,
-                ssl=self._tls,
-                use_dns_cache=False,
-            ),
+            connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=_NO_TIMEOUT,
             trace_configs=[trace],
@@ -95,12 +145,15 @@ class Client:
         """
         # A URL of ASCII is sent as it is written, because it may be signed.
         target = URL(url, encoded=url.isascii())
+        if _UNSENDABLE.search(str(target)):
+            raise ValueError("it has a blank or a control character")
         _POST.set(_Post(exchange, target.raw_host or ""))
         async with self._session.post(
             target, allow_redirects=False, data=BytesIO(payload), headers=fields
         ) as response:
             exchange.status = response.status
             exchange.reason = response.reason or ""
+            exchange.fields.clear()
             for name, value in response.headers.items():
                 exchange.fields.setdefault(name.lower(), []).append(value)
             while len(exchange.body) <= BODY_BYTES:
@@ -132,12 +185,27 @@ async def _begin(*_: object) -> None:
             continue
 
 
+def own_trouble(error: Exception, exchange: Exchange) -> str | None:
+    """Say why it was this runner that could not send, and not the task that could not be sent.
+
+    Another runner may allow the address, and this one may have descriptors again in a while.
+    None if the request began to be written, or it failed for another reason.
+    """
+    if exchange.sent:
+        return None
+    if exchange.refused and exchange.address is None:
+        return exchange.refused
+    if isinstance(error, TooManyNames) or isinstance(error.__cause__, TooManyNames):
+        return "too many names are being looked up"
+    return shortages.shortage(error)
+
+
 def trouble(error: Exception, exchange: Exchange, timeout: float) -> Trouble:
     """Explain why an exchange broke off before there was a status.
 
     What failed before the request began to be written is TRANSIENT, whatever it was: trouble with
-    TLS too, since certificates get renewed. Only a URL that cannot be called, and an address that
-    may not be, are PERMANENT: nothing changes until somebody changes it.
+    TLS too, since certificates get renewed. Only a URL that cannot be called is PERMANENT: nothing
+    changes until somebody changes it. No word of an answer is in the message: it may be a secret.
 
     :param timeout: the seconds that the exchange had.
     """
@@ -145,12 +213,10 @@ def trouble(error: Exception, exchange: Exchange, timeout: float) -> Trouble:
         case TimeoutError() if exchange.sent:
             return Trouble("timeout", f"no answer within {timeout:g} s", "AMBIGUOUS")
         case aiohttp.ClientResponseError() if exchange.sent:
-            return Trouble("garbled", f"the answer is not HTTP: {error.message}", "AMBIGUOUS")
+            return Trouble("garbled", "the answer is not HTTP", "AMBIGUOUS")
         case _ if exchange.sent:
             why = f"the connection was lost after the request was sent: {_words(error)}"
             return Trouble("lost", why, "AMBIGUOUS")
-        case _ if exchange.refused and exchange.address is None:
-            return Trouble("destination", exchange.refused, "PERMANENT")
         case TimeoutError():
             return Trouble("connect_timeout", f"not connected within {timeout:g} s", "TRANSIENT")
         case aiohttp.ClientConnectorDNSError():

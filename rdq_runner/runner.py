@@ -26,7 +26,7 @@ from rdq_runner.heartbeat import Heartbeat
 from rdq_runner.leases import Lease, Leases
 from rdq_runner.limits import Limits
 from rdq_runner.listener import Listener
-from rdq_runner.logs import say
+from rdq_runner.logs import Rarely, say
 from rdq_runner.loop import Loop
 from rdq_runner.monitor import Monitor
 from rdq_runner.outcomes import Outcome, Release
@@ -105,6 +105,7 @@ class Runner:
         self._hurried = False
         self._stop_once = threading.Lock()
         self._stopped = threading.Event()
+        self._rarely = Rarely()
         self._database = database = Database(dsn, f"rdq-runner {self.name}")
         held_for = None if lease is None else timedelta(seconds=lease)
         given = queues.items() if isinstance(queues, Mapping) else ()
@@ -122,9 +123,7 @@ class Runner:
         )
         self._executors: list[Executor] = [execution]
         self._queues = queues
-        self._callbacks = Callbacks(
-            self._finish, concurrency, Destinations.parse(allow_destinations)
-        )
+        self._callbacks = Callbacks(self._finish, Destinations.parse(allow_destinations))
         self._executors.append(self._callbacks)
         self._routes = routes = Routes()
         routes.functions = dict.fromkeys(handlers, execution)
@@ -288,6 +287,8 @@ class Runner:
         if not self._leases.finish(lease, outcome):
             say(logging.WARNING, "attempt ended after its end was reported", **lease.labels)
             return False
+        if isinstance(outcome, Release) and outcome.warning and self._rarely.allows(outcome.reason):
+            say(logging.WARNING, "runner cannot work", **lease.labels, reason=outcome.reason)
         self._reports.wake()
         self._claims.freed()
         return True

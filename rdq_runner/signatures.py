@@ -15,6 +15,9 @@ from typing import Final
 _REFERENCE: Final = "env:"
 _PREFIX: Final = "whsec_"
 
+# Standard Webhooks, "Signature scheme": from 24 bytes to 64.
+LEAST_KEY_BYTES: Final = 24
+
 
 class SecretError(Exception):
     """This process cannot sign for the endpoint; the message says why, and holds no secret."""
@@ -26,15 +29,22 @@ def keys(reference: str, environment: Mapping[str, str]) -> list[bytes]:
     The variable holds a secret, ``whsec_`` and base64, or several with blanks between them while
     one replaces the other: receivers accept a request that is signed with any key that they know.
 
+    Whoever may set an endpoint chooses the variable. So what is no secret of this form signs
+    nothing, and the error is the same whether the variable is set or not: neither a password, nor
+    whether there is one, can be found out by a signature.
+
     :raises SecretError: there is no such variable, or what it holds is no secret.
     """
     name = reference.removeprefix(_REFERENCE)
     if name == reference:
         raise SecretError("the secret of the endpoint is not a reference env:NAME")
-    secrets = environment.get(name, "").split()
-    if not secrets:
-        raise SecretError(f"the variable {name} with the secret of the endpoint is not set")
-    return [_key(name, secret) for secret in secrets]
+    found = [_key(secret) for secret in environment.get(name, "").split()]
+    if not found or not all(found):
+        raise SecretError(
+            f"the variable {name} does not hold a secret of the form whsec_ and base64, of at least"
+            f" {LEAST_KEY_BYTES} bytes"
+        )
+    return found
 
 
 def sign(keys: list[bytes], message_id: str, sent_at: datetime, payload: bytes) -> dict[str, str]:
@@ -48,13 +58,12 @@ def sign(keys: list[bytes], message_id: str, sent_at: datetime, payload: bytes) 
     return fields
 
 
-def _key(name: str, secret: str) -> bytes:
+def _key(secret: str) -> bytes:
+    """Return the key of a secret, empty if it is none."""
     encoded = secret.removeprefix(_PREFIX)
     try:
         # Strict, unlike the reference library: that reads a key out of any text at all.
         key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
-        key = b""
-    if not key:
-        raise SecretError(f"the variable {name} does not hold a secret: whsec_ and base64")
-    return key
+        return b""
+    return key if encoded != secret and len(key) >= LEAST_KEY_BYTES else b""

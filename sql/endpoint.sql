@@ -13,40 +13,44 @@ create or replace function rdq.set_endpoint(
 ) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 declare
   before rdq.endpoint;
   after rdq.endpoint;
 begin
-  perform rdq._require('admin', queue);
-  perform rdq._queue(queue);
+  perform rdq._require('admin', queue), rdq._queue(queue);
   perform rdq._check_name('handler', handler);
   perform rdq._check_endpoint(url, timeout, headers, secret, response_rules);
-  select e.* into before
-  from rdq.endpoint e
-  where e.queue = set_endpoint.queue and e.handler = set_endpoint.handler
-  for update;
-  insert into rdq.endpoint as e (queue, handler, url, timeout, headers, secret, response_rules, created_at)
-  values (
-    set_endpoint.queue, set_endpoint.handler, set_endpoint.url, set_endpoint.timeout, set_endpoint.headers,
-    set_endpoint.secret, set_endpoint.response_rules, clock_timestamp()
-  )
-  on conflict on constraint endpoint_pkey do update set
-    url = excluded.url,
-    timeout = excluded.timeout,
-    headers = excluded.headers,
-    secret = excluded.secret,
-    response_rules = excluded.response_rules
-  returning e.* into after;
-  if after is distinct from before then
-    perform rdq._audit('set_endpoint', queue => queue,
-      before => rdq._audited_endpoint(before), after => rdq._audited_endpoint(after, before));
-  end if;
+  after := row(queue, handler, url, timeout, headers, secret, response_rules, clock_timestamp());
+  loop
+    insert into rdq.endpoint select after.* on conflict do nothing;
+    exit when found;
+    select e.* into before
+    from rdq.endpoint e
+    where e.queue = set_endpoint.queue collate "C" and e.handler = set_endpoint.handler collate "C"
+    for no key update;
+    -- Unless it was dropped this instant.
+    continue when not found;
+    after.created_at := before.created_at;
+    if after is not distinct from before then
+      return;
+    end if;
+    update rdq.endpoint e
+    set (url, timeout, headers, secret, response_rules)
+      = (after.url, after.timeout, after.headers, after.secret, after.response_rules)
+    where e.queue = before.queue and e.handler = before.handler;
+    exit;
+  end loop;
+  perform rdq._audit('set_endpoint', queue => queue,
+    before => rdq._audited_endpoint(before), after => rdq._audited_endpoint(after, before));
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('the endpoint of queue "%s" for handler "%s"', queue, handler));
 end
 $$;
 
 comment on function rdq.set_endpoint(text, text, text, interval, jsonb, text, jsonb) is
-'Makes a handler of a queue an HTTP callback: each attempt is a POST of the payload to the URL. timeout bounds the whole exchange; secret is env:NAME, a variable of the runner that holds a Standard Webhooks secret (whsec_…); response_rules override what a status means, the first that fits: [{"status": "409" or "4xx", "class": SUCCEEDED, TRANSIENT, PERMANENT or AMBIGUOUS}]. Errors: RD001, RD002.';
+'Makes a handler of a queue an HTTP callback: each attempt is a POST of the payload to the URL. timeout bounds the whole exchange; secret is env:NAME, a variable of the runner that holds a Standard Webhooks secret (whsec_ and base64, of at least 24 bytes); response_rules override what a status means, the first that fits: [{"status": "409" or "4xx", "class": SUCCEEDED, TRANSIENT, PERMANENT or AMBIGUOUS}]. Errors: RD001, RD002, RD007, RD010.';
 
 create or replace function rdq.drop_endpoint(queue text, handler text) returns void
 language plpgsql security definer
@@ -57,7 +61,7 @@ declare
 begin
   perform rdq._require('admin', queue);
   delete from rdq.endpoint e
-  where e.queue = drop_endpoint.queue and e.handler = drop_endpoint.handler
+  where e.queue = drop_endpoint.queue collate "C" and e.handler = drop_endpoint.handler collate "C"
   returning e.* into before;
   if not found then
     perform rdq._refuse('RD003',
@@ -76,7 +80,7 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  chosen constant text[] := rdq._chosen_queues(queues);
+  chosen constant text[] collate "C" := rdq._chosen_queues(queues);
 begin
   return query
   select e.queue, e.handler, e.url, e.timeout, e.headers, e.secret, e.response_rules
@@ -111,16 +115,21 @@ declare
   problem text[];
 begin
   problem := case
-    when coalesce(url, '') !~ '^https?://[^/?#@[:space:]]+([/?][^#[:space:]]*)?$' or length(url) > 2000 then
-      array[format('url is not valid: %s', coalesce(quote_literal(left(regexp_replace(url, '//[^/]*@', '//…@'), 80)), 'null')),
-        'Give an absolute http or https URL of at most 2000 characters, without user, password or fragment.']
+    -- No blank and no control character, whose place in a URL is only as %20 and the like (RFC 3986, section 2).
+    when not coalesce(
+        length(url) <= 2000
+          and url collate "C" ~ '^https?://[^/?#@[:space:][:cntrl:]]+([/?][^#[:space:][:cntrl:]]*)?$'
+          and url collate "C" !~ E'[\\u0080-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]', false) then
+      array[format('url is not valid: %s', coalesce(
+          quote_literal(left(regexp_replace(left(url, 2000) collate "C", '//[^/]*@', '//...@'), 80)), 'null')),
+        'Give an absolute http or https URL of at most 2000 characters, without user, password, fragment, blanks or control characters.']
     when timeout is null or extract(epoch from timeout) not between 0.001 and 86400 then
       array[format('timeout is %s', coalesce(timeout::text, 'null')), 'Give an interval from 1 millisecond to 1 day.']
     when not rdq._are_header_fields(headers) then
       array['headers is not valid',
         'Give a flat object of strings without control characters, at most 16 KiB. Content-Type, Content-Length, Host, '
         'Idempotency-Key, webhook-* and rdq-* are set by the runner.']
-    when secret !~ '^env:[A-Za-z_][A-Za-z0-9_]*$' then
+    when length(secret) > 240 or secret collate "C" !~ '^env:[A-Za-z_][A-Za-z0-9_]*$' then
       array['secret is not a reference', 'Give env:NAME, the name of a variable of the runner: a secret itself is never stored.']
     when not rdq._are_response_rules(response_rules) then
       array['response_rules is not valid',
@@ -142,8 +151,8 @@ return coalesce(jsonb_typeof(headers) = 'object' and octet_length(headers::text)
   from jsonb_each(case jsonb_typeof(headers) when 'object' then headers else '{}' end) as field (name, value)
   where jsonb_typeof(field.value) <> 'string'
     or field.name !~ '^[-!#$%&''*+.^_`|~0-9A-Za-z]+$'
-    or field.value #>> '{}' !~ '^[\x20-\x7e\t]*$'
-    or lower(field.name) ~ '^(content-type|content-length|host|idempotency-key|transfer-encoding|connection|webhook-.*|rdq-.*)$'
+    or field.value #>> '{}' collate "C" !~ E'^[ -~\t]*$'
+    or lower(field.name collate "C") ~ '^(content-type|content-length|host|idempotency-key|transfer-encoding|connection|webhook-.*|rdq-.*)$'
 ), false);
 
 comment on function rdq._are_header_fields(jsonb) is 'Whether a value is an object of header fields that an endpoint may add.';

@@ -6,7 +6,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from email.message import Message
@@ -112,6 +112,18 @@ def raw(data: bytes) -> Behaviour:
     return behave
 
 
+def in_parts(parts: Sequence[bytes]) -> Behaviour:
+    """Answer these bytes, each part in a segment of its own, and close."""
+
+    def behave(request: Request, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(0.1)
+
+    return behave
+
+
 def in_turn(*behaviours: Behaviour) -> Behaviour:
     """Behave in one way after the other; the last one stays."""
     left = list(behaviours)
@@ -129,6 +141,14 @@ def close(request: Request, connection: socket.socket) -> None:
 def reset(request: Request, connection: socket.socket) -> None:
     """Read the request, and have the connection reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def drip_status(request: Request, connection: socket.socket) -> None:
+    """Send the status so slowly that it never ends."""
+    connection.sendall(b"HTTP/1.1 200 ")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.02)
 
 
 def drip(request: Request, connection: socket.socket) -> None:

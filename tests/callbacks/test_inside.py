@@ -9,6 +9,7 @@ import pytest
 from tests.callbacks.conftest import Callbacks, Receive, Start
 from tests.callbacks.receivers import answer, in_turn
 from tests.runner.processes import RunnerProcess
+from tests.waiting import wait_until
 
 
 class Names:
@@ -69,27 +70,49 @@ def test_no_spelling_of_an_inner_address_is_connected_to(
     queue.set_endpoint(f"http://{host}:{receiver.port}/")
     start(allow_destinations=[])
     task = queue.send()
-    queue.wait_for_outcomes("FAILED", task)
+    wait_until(lambda: queue.outcomes(task))
     attempt = queue.last(task)
     assert not receiver.connections
-    # Where no name server answers, a name is not known within the time instead of not at all.
-    unresolved = {"http.dns", "http.connect_timeout"}
-    assert attempt.error_type in {"http.destination", "http.url", *unresolved}
-    if attempt.error_type not in unresolved:
-        assert (attempt.error_class, queue.task(task).dead_reason) == ("PERMANENT", "PERMANENT")
+    if attempt.outcome == "RELEASED":
+        assert "this runner does not allow it" in attempt.message
+    else:
+        # Where no name server answers, a name is not known within the time instead of not at all.
+        assert attempt.error_type in {"http.url", "http.dns", "http.connect_timeout"}
 
 
 def test_a_refusal_says_what_was_refused_and_why(queue: Callbacks, start: Start) -> None:
     queue.set_endpoint("http://169.254.169.254/latest/meta-data/")
     start()
     task = queue.send()
-    queue.wait_for("DEAD", task)
-    attempt = queue.last(task)
-    assert (attempt.error_type, attempt.error_class) == ("http.destination", "PERMANENT")
-    assert attempt.message == (
+    queue.wait_for_outcomes("RELEASED", task)
+    assert queue.last(task).message == (
         "the address 169.254.169.254 is link-local, and this runner does not allow it"
     )
-    assert attempt.detail == {"seconds": attempt.detail["seconds"], "sent": False}
+
+
+def test_a_runner_that_may_not_call_hands_the_task_back_for_one_that_may(
+    queue: Callbacks,
+    start: Start,
+    receive: Receive,
+    database: str,
+    tmp_path: Path,
+) -> None:
+    queue.alter(max_attempts=1)
+    receiver = receive(answer(200))
+    queue.set_endpoint(receiver.url)
+    task = queue.send()
+    with RunnerProcess(database, tmp_path) as without:
+        queue.wait_for_outcomes("RELEASED", task)
+        for event in ("endpoint is out of reach", "cannot send"):
+            [said] = [line for line in without.events if line["event"] == event]
+            assert said["level"] == "warning"
+            assert (said["queue"], said["handler"]) == ("q", "hook")
+            assert "loopback" in said["reason"]
+    assert not receiver.connections
+    assert queue.task(task).attempt_count == 0
+    queue.make_due(task)
+    start()
+    queue.wait_for("SUCCEEDED", task)
 
 
 def test_a_redirect_is_not_followed(queue: Callbacks, start: Start, receive: Receive) -> None:
@@ -107,7 +130,7 @@ def test_a_redirect_is_not_followed(queue: Callbacks, start: Start, receive: Rec
     assert not inside.connections
 
 
-def test_a_name_is_checked_anew_at_each_attempt_and_after_a_redrive(
+def test_a_name_is_checked_anew_at_each_attempt(
     queue: Callbacks, start: Start, receive: Receive, names: Names
 ) -> None:
     outside = receive(in_turn(answer(503), answer(200)))
@@ -116,15 +139,13 @@ def test_a_name_is_checked_anew_at_each_attempt_and_after_a_redrive(
     queue.set_endpoint(f"http://rebinding.example:{outside.port}/")
     start(allow_destinations=["127.0.0.1"])
     task = queue.send()
-    queue.wait_for("DEAD", task)
+    wait_until(lambda: queue.outcomes(task) == ["FAILED", "RELEASED"])
     first, second = queue.history(task)
-    assert (first.error_type, second.error_type) == ("http.503", "http.destination")
-    queue.redrive_as_it_is(task)
-    queue.wait_for("DEAD", task)
-    assert queue.last(task).error_type == "http.destination"
+    assert first.error_type == "http.503"
+    assert second.message.startswith("the address 127.0.0.2 is loopback")
     assert (outside.connections, inside.connections) == (1, 0)
     names.answers["rebinding.example"] = [["127.0.0.1"]]
-    queue.redrive_as_it_is(task)
+    queue.make_due(task)
     queue.wait_for("SUCCEEDED", task)
 
 
@@ -167,8 +188,7 @@ def test_a_host_that_is_allowed_is_called_by_that_name_only(
     start(allow_destinations=["app.internal"])
     app, other = queue.send(handler="app"), queue.send(handler="other")
     queue.wait_for("SUCCEEDED", app)
-    queue.wait_for("DEAD", other)
-    assert queue.last(other).error_type == "http.destination"
+    queue.wait_for_outcomes("RELEASED", other)
     assert len(receiver.requests) == 1
 
 

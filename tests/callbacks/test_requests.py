@@ -193,7 +193,7 @@ def test_no_secret_reaches_a_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level("DEBUG")
-    monkeypatch.setenv("HOOK_SECRET", "whsec_aHVudGVyMg==")
+    monkeypatch.setenv("HOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
     receiver = receive(answer(400, body=b"hunter2-body"))
     queue.set_endpoint(
         f"{receiver.url}?token=hunter2-url",
