@@ -61,7 +61,7 @@ end
 $$;
 
 comment on function rdq.fail(uuid, uuid, text, text, text, jsonb, text, interval) is
-'Reports that the attempt failed, and returns what becomes of the task. error_class (TRANSIENT, PERMANENT, AMBIGUOUS) wins over the queue''s rules; retry_after is a lower bound of the delay, capped at a day. Message, stack and detail are cut at 4, 64 and 16 KiB. Errors: RD002.';
+'Reports that the attempt failed, and returns what becomes of the task. error_class (TRANSIENT, PERMANENT, AMBIGUOUS) wins over the queue''s rules; retry_after is a lower bound of the delay, capped at a day; the queue''s jitter comes on top. Message, stack and detail are cut at 4, 64 and 16 KiB. Errors: RD002.';
 
 create or replace function rdq.report(task_ids uuid[], claim_tokens uuid[], failures jsonb[])
 returns table (
@@ -302,9 +302,8 @@ begin
       l.task_id, l.queue, l.life, l.failure, finished_at, l.runner, l.code_version, l.claimed_at
     )),
     array_agg(l.give_up_at),
-    array_agg(case when l.failure ? 'retry_after' then finished_at + rdq._capped_retry_after(
-      rdq._parse_retry_after(l.failure -> 'retry_after'),
-      (select q.backoff_cap from rdq.queue q where q.queue = l.queue)
+    array_agg(case when l.failure ? 'retry_after' then (
+      select finished_at + rdq._asked_to_wait(l.failure, q.backoff_cap, q.jitter) from rdq.queue q where q.queue = l.queue limit 1
     ) end)
   into endings, give_up_ats, not_befores
   from unnest(failures, leases) as l (failure)

@@ -598,9 +598,8 @@ begin
     perform rdq._conclude(
       array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
       array_agg(t.give_up_at),
-      array_agg(greatest(t.start_at, moment + rdq._capped_retry_after(
-        rdq._parse_retry_after(t.error -> 'retry_after'),
-        (select q.backoff_cap from rdq.queue q where q.queue = t.queue)
+      array_agg(greatest(t.start_at, (
+        select moment + rdq._asked_to_wait(t.error, q.backoff_cap, q.jitter) from rdq.queue q where q.queue = t.queue limit 1
       )))
     )
     from unnest(run_ats, errors, tasks) with ordinality as t (start_at, error)

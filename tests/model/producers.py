@@ -85,7 +85,7 @@ class Producers(World):
             task.wait(now.or_later(run_at))
         else:
             failure = Attempt(0, "FAILED", error.get("class", "AMBIGUOUS"), handed_over=True)
-            asked = asked_for(error, now)
+            asked = asked_for(error, now, settings)
             task.conclude(failure, settings, now, asked.or_later(run_at) if asked else run_at)
 
     def submit_a_known_id(self, task_id: UUID) -> None:

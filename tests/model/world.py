@@ -148,7 +148,7 @@ class World(RuleBasedStateMachine):
             task.conclude(Attempt(task.life, "SUCCEEDED"), settings, now)
             return
         attempt = Attempt(task.life, "FAILED", failure.get("class") or "AMBIGUOUS")
-        task.conclude(attempt, settings, now, asked_for(failure, now))
+        task.conclude(attempt, settings, now, asked_for(failure, now, settings))
 
     def live_again(self, task: Task, start: Window, give_up: Window | None = None) -> None:
         task.life += 1
@@ -178,12 +178,13 @@ class World(RuleBasedStateMachine):
         self.model.shift(by)
 
 
-def asked_for(failure: Mapping[str, Any], now: Window) -> Window | None:
+def asked_for(failure: Mapping[str, Any], now: Window, settings: Settings) -> Window | None:
     """Return the earliest moment for which a failure asks, if it says something meaningful."""
     seconds = failure.get("retry_after")
     if not isinstance(seconds, int):
         return None
-    return now + min(timedelta(seconds=min(seconds, 10**9)), RETRY_AFTER_CAP)
+    wait = min(timedelta(seconds=min(seconds, 10**9)), RETRY_AFTER_CAP)
+    return now.widened(wait, wait * (1 + settings.jitter))
 
 
 def chosen(preferred: Sequence[Item], others: Sequence[Item], pick: int) -> Item:
