@@ -114,14 +114,14 @@ begin
   for name in
     select p.oid::regprocedure::text
     from pg_proc p
-    where p.pronamespace = 'rdq'::regnamespace and p.proname = any (rdq._capability_names(capability))
+    where p.pronamespace = 'rdq'::regnamespace and p.proname = any (rdq._capability_names(capability collate "C"))
   loop
     execute format('grant execute on function %s to %I', name, role);
   end loop;
   for name in
     select c.oid::regclass::text
     from pg_class c
-    where c.relnamespace = 'rdq'::regnamespace and c.relkind = 'v' and c.relname = any (rdq._capability_names(capability))
+    where c.relnamespace = 'rdq'::regnamespace and c.relkind = 'v' and c.relname = any (rdq._capability_names(capability collate "C"))
   loop
     execute format('grant select on %s to %I', name, role);
   end loop;
@@ -186,7 +186,7 @@ create or replace function rdq._check_access(role text, capability text) returns
 language plpgsql stable
 as $$
 begin
-  if rdq._capability_names(capability) is null then
+  if rdq._capability_names(capability collate "C") is null then
     perform rdq._refuse('RD002',
       format('capability is unknown: %s', coalesce(left(capability, 60), 'null')),
       'The capabilities are producer, worker, viewer, operator and admin.');

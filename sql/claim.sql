@@ -41,7 +41,7 @@ declare
   patterns constant text[] := case when not rdq._is_owner() then rdq._queue_patterns('worker') end;
   chosen constant text[] collate "C" := case when cardinality(queues) between 1 and 10000 then queues else rdq._chosen_queues(queues) end;
   known bigint;
-  open_queues text[];
+  open_queues text[] collate "C";
   due_froms timestamptz[];
   overdue boolean;
   tickets rdq.due[];

@@ -49,7 +49,7 @@ as $$
   select *
   from rdq._dead_letter_page(
     rdq._visible(rdq._filter(queue, handler, error_type, error_class, dead_reason, fingerprint, since, until)),
-    rdq._queue_patterns('viewer'), max_rows, after
+    rdq._queue_patterns('viewer'), max_rows, after collate "C"
   )
 $$;
 

@@ -146,7 +146,7 @@ create or replace function rdq.pause_redrive(redrive_id uuid, reason text defaul
 language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select rdq._move_redrive(redrive_id, '{RUNNING}', 'PAUSED', 'pause_redrive', reason)
+  select rdq._move_redrive(redrive_id, '{RUNNING}', 'PAUSED', 'pause_redrive', reason collate "C")
 $$;
 
 comment on function rdq.pause_redrive(uuid, text) is 'Stops a running redrive after its current batch, for which it waits for five seconds at most; what it has sent goes on. Errors: RD003, RD004, RD010.';
@@ -155,7 +155,7 @@ create or replace function rdq.resume_redrive(redrive_id uuid, reason text defau
 language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select rdq._move_redrive(redrive_id, '{PAUSED,HALTED}', 'RUNNING', 'resume_redrive', reason)
+  select rdq._move_redrive(redrive_id, '{PAUSED,HALTED}', 'RUNNING', 'resume_redrive', reason collate "C")
 $$;
 
 comment on function rdq.resume_redrive(uuid, text) is
@@ -165,7 +165,7 @@ create or replace function rdq.cancel_redrive(redrive_id uuid, reason text defau
 language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select rdq._move_redrive(redrive_id, '{RUNNING,PAUSED,HALTED}', 'CANCELLED', 'cancel_redrive', reason)
+  select rdq._move_redrive(redrive_id, '{RUNNING,PAUSED,HALTED}', 'CANCELLED', 'cancel_redrive', reason collate "C")
 $$;
 
 comment on function rdq.cancel_redrive(uuid, text) is 'Ends a redrive for good; what it has sent goes on, the rest stays dead. Errors: RD003, RD004, RD010.';
