@@ -11,6 +11,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 def load_functions(connection):
     """Run the files that install.sql includes, but for the steps: those are in ../migrations."""
     connection.execute("set local check_function_bodies = off")  # they may call each other
+    connection.execute("set local standard_conforming_strings = on")  # what they mean depends on it
     install = (SQL / "install.sql").read_text(encoding="utf-8")
     for name in re.findall(r"^\\ir (?!\.\./)(\S+)", install, re.MULTILINE):
         try:

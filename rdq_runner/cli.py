@@ -17,6 +17,7 @@ import psycopg
 from rdq_runner import changes, conninfo, logs, signals
 from rdq_runner.claims import SchemaError, check_schema
 from rdq_runner.commands import COMMANDS
+from rdq_runner.commands.command import ask
 from rdq_runner.commands.exits import Exit
 from rdq_runner.configuration import Configuration, ConfigurationError
 from rdq_runner.doctor import doctor
@@ -26,6 +27,7 @@ from rdq_runner.options import connection_options, option, queue_and_bound, warn
 from rdq_runner.overdue import TooManyOverdue
 from rdq_runner.runner import Runner
 from rdq_runner.sql import Functions
+from rdq_runner.uninstall import holdings, uninstall
 
 # So many new objects make the garbage collector look. A batch of attempts is some thousand, and
 # all of them go without it; by default it looks for each 700.
@@ -57,6 +59,29 @@ for command in COMMANDS:
 main.add_command(doctor)
 
 
+@main.command("uninstall")
+@connection_options
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def _uninstall(config: Configuration | None, dsn: str, yes: bool) -> None:
+    """Take the schema rdq out of the database, with all tasks, histories and the audit.
+
+    It shows what would be lost, and asks. What of others depends on the schema, such as a view of
+    yours, stops it.
+    """
+    try:
+        found = holdings(dsn)
+        if found is None:
+            click.echo("the schema rdq is not installed here")
+            return
+        click.echo(f"this deletes {found}")
+        if not ask("Delete all of it?", yes=yes):
+            sys.exit(Exit.REFUSED)
+        uninstall(dsn)
+    except psycopg.Error as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("the schemas rdq and rdq_migrations are gone")
+
+
 @main.command("migrate")
 @connection_options
 @click.option(
@@ -66,13 +91,14 @@ main.add_command(doctor)
     show_default=True,
     help="Seconds to wait for another session's lock.",
 )
-def _migrate(config: Configuration | None, dsn: str, lock_timeout: float) -> None:
+@click.option("--reload", is_flag=True, help="Load the functions also where they are up to date.")
+def _migrate(config: Configuration | None, dsn: str, lock_timeout: float, reload: bool) -> None:
     """Install the schema rdq, or bring it up to date.
 
     Not through a pooler that lends a server for one transaction: a lock is the session's.
     """
     try:
-        result = migrate(dsn, lock_timeout_seconds=lock_timeout, report=click.echo)
+        result = migrate(dsn, lock_timeout_seconds=lock_timeout, report=click.echo, reload=reload)
     except (MigrationError, psycopg.Error) as error:
         raise click.ClickException(str(error)) from error
     click.echo(result)

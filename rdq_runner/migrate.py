@@ -26,6 +26,9 @@ from rdq_runner import conninfo, schema
 BOOKKEEPING = "rdq_migrations"
 """The schema of yoyo's tables and of ours about the steps."""
 
+_ATTEMPTS = 4
+"""So often an upgrade is tried that meets another session in the catalogue."""
+
 _YOYO_LOCK_SECONDS = 5.0
 """How long a row in yoyo's lock table is taken for a ``yoyo apply`` that still runs."""
 
@@ -57,6 +60,7 @@ def migrate(
     lock_timeout_seconds: float = 5.0,
     wait_seconds: float = 60.0,
     report: Report = lambda line: None,
+    reload: bool = False,
 ) -> MigrationReport:
     """Bring the schema of a database to the one that this package carries.
 
@@ -64,6 +68,8 @@ def migrate(
     :param lock_timeout_seconds: how long a statement may wait for another session's lock.
     :param wait_seconds: how long to wait for another migration of the same database.
     :param report: is given a line about each thing as it is done.
+    :param reload: load the functions also where they are those of this package. By default nothing
+        is locked then, so that a session which has read a view is not in the way.
     :raises MigrationError: another session is in the way, or the schema is newer than this package.
     :raises psycopg.Error: the database cannot be reached, or refuses a statement.
     """
@@ -74,15 +80,35 @@ def migrate(
         backend.limit_waiting(lock_timeout_seconds)
         _prepare_bookkeeping(backend, report)
         try:
-            with backend.transaction():
-                # A "yoyo apply" that comes now waits here until we are done: it begins with a row.
-                backend.execute("lock table yoyo_lock in exclusive mode")
-                return _upgrade(backend, migrations, report)
+            return _try_to_upgrade(backend, migrations, report, reload)
         except psycopg.errors.LockNotAvailable as error:
             raise MigrationError(
                 f"another session kept a lock on the schema for {lock_timeout_seconds:g} s"
                 f" ({error}); nothing was changed: end that session, or try again later"
             ) from error
+
+
+def _try_to_upgrade(
+    backend: "_Backend", migrations: MigrationList, report: Report, reload: bool
+) -> MigrationReport:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            with backend.transaction():
+                # A "yoyo apply" that comes now waits here until we are done: it begins with a row.
+                backend.execute("lock table yoyo_lock in exclusive mode")
+                return _upgrade(backend, migrations, report, reload)
+        except psycopg.errors.InternalError_ as error:
+            # PostgreSQL does not wait where two sessions change one row of its catalogue.
+            if "concurrently updated" not in str(error):
+                raise
+            if attempt == _ATTEMPTS:
+                raise MigrationError(
+                    "another session goes on granting privileges on the schema, or changing its"
+                    f" functions ({error}); nothing was changed: try again when it has ended"
+                ) from error
+            report("another session changed the schema at the same time: once more")
+            time.sleep(attempt)
+    raise AssertionError("the last attempt returns or raises")
 
 
 class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]
@@ -94,6 +120,8 @@ class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]
         nowhere = (None, None, None, None, None)  # all in the arguments
         uri = DatabaseURI("postgresql+psycopg", *nowhere, {**arguments, "schema": BOOKKEEPING})
         super().__init__(uri, default_migration_table)
+        # What the files mean depends on it.
+        self.connection.execute("set standard_conforming_strings = on")
 
     def limit_waiting(self, seconds: float) -> None:
         """Limit the wait for one lock. Zero would mean no limit: it becomes the shortest one."""
@@ -141,6 +169,16 @@ def _prepare_bookkeeping(backend: _Backend, report: Report) -> None:
     _clear_stale_lock(backend, report)
     backend.ensure_internal_schema_updated()
     backend.execute("create table if not exists step (id text primary key, sha256 text not null)")
+    backend.execute(
+        "create table if not exists loaded (files text not null, objects text not null)"
+    )
+    if not backend.value("select to_regnamespace('rdq')") and backend.value(
+        "select count(*) from _yoyo_migration"
+    ):
+        # Somebody dropped it: what is noted of it is void.
+        backend.execute("delete from _yoyo_migration")
+        backend.execute("delete from step")
+        report("the schema rdq is gone: it is installed anew")
 
 
 def _clear_stale_lock(backend: _Backend, report: Report) -> None:
@@ -154,7 +192,9 @@ def _clear_stale_lock(backend: _Backend, report: Report) -> None:
         time.sleep(0.1)
 
 
-def _upgrade(backend: _Backend, migrations: MigrationList, report: Report) -> MigrationReport:
+def _upgrade(
+    backend: _Backend, migrations: MigrationList, report: Report, reload: bool
+) -> MigrationReport:
     _refuse_unknown_steps(backend, migrations)
     before = _version(backend)
     pending = backend.to_apply(migrations)
@@ -166,8 +206,22 @@ def _upgrade(backend: _Backend, migrations: MigrationList, report: Report) -> Mi
             raise MigrationError(f"step {step.id} cannot be part of a transaction")
         report(f"applying step {step.id}")
         backend.apply_one(step)
-    report("loading the functions")
-    backend.run_post_apply(migrations)
+    files = _files()
+    if (
+        reload
+        or pending
+        or backend.value("select (files, objects) from loaded")
+        != (
+            files,
+            _objects(backend),
+        )
+    ):
+        report("loading the functions")
+        backend.run_post_apply(migrations)
+        backend.execute("delete from loaded")
+        backend.connection.execute("insert into loaded values (%s, %s)", [files, _objects(backend)])
+    else:
+        report("the functions are those of this package")
     after = _version(backend)
     if _ordinal(after) < _ordinal(before):
         raise MigrationError(
@@ -207,11 +261,38 @@ def _edited_steps(
     return tuple(name for name in found if recorded.get(name, found[name]) != found[name])
 
 
+def _files() -> str:
+    """Hash what the functions are loaded from."""
+    files = sorted(schema.SQL.glob("*.sql"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _objects(backend: _Backend) -> str | None:
+    """Hash the functions and views that the schema has, whoever loaded them."""
+    found: str | None = backend.value(
+        """
+        select md5(string_agg(o.definition, '' order by o.definition))
+        from (
+          select pg_get_functiondef(p.oid) as definition
+          from pg_proc p
+          where p.pronamespace = to_regnamespace('rdq')
+          union all
+          select c.oid::regclass || pg_get_viewdef(c.oid)
+          from pg_class c
+          where c.relnamespace = to_regnamespace('rdq') and c.relkind = 'v'
+        ) o
+        """
+    )
+    return found
+
+
 def _version(backend: _Backend) -> str | None:
     if not backend.value("select to_regprocedure('rdq.version()')"):
         return None
     return str(backend.value("select rdq.version()"))
 
 
-def _ordinal(version: str | None) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version or ""))
+def _ordinal(version: str | None) -> tuple[tuple[int, ...], bool, int]:
+    """Order versions: one that ends in .devN comes before the release of that number (PEP 440)."""
+    release, dev, number = (version or "").partition(".dev")
+    return tuple(map(int, re.findall(r"\d+", release))), not dev, int(number or 0)

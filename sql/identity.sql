@@ -16,10 +16,10 @@
 
 create or replace function rdq.version() returns text
 language sql immutable
-return '0.1.0';
+return '0.2.0.dev0';
 
 comment on function rdq.version() is
-'The version of this schema (semantic versioning). A runner works with every schema of its own major and minor version.';
+'The version of this schema (semantic versioning; one that ends in .devN comes before the release of that number). A runner works with every schema of its own major and minor version.';
 
 create or replace function rdq.uuid_v7() returns uuid
 language sql volatile

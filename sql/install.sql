@@ -3,6 +3,8 @@
 set client_min_messages = warning;
 begin;
 set local check_function_bodies = off;
+-- What the files mean depends on it.
+set local standard_conforming_strings = on;
 
 -- What the schema holds.
 \ir ../migrations/0001.tables.sql

@@ -7,6 +7,7 @@ import click
 
 from rdq_runner.commands import statements
 from rdq_runner.commands.command import command
+from rdq_runner.commands.exits import Exit, Failure
 from rdq_runner.commands.filters import on_clock
 from rdq_runner.commands.output import Output
 from rdq_runner.commands.session import Session
@@ -62,5 +63,12 @@ def audit(
         "since": since and on_clock(since, session),
         "until": until and on_clock(until, session),
     }
+    if queue is not None and not session.rows(statements.known_queue(queue)):
+        # "none" would read as "nobody has changed anything".
+        raise Failure(
+            f"queue {queue!r} does not exist, nor does the audit tell of it",
+            Exit.NOTHING,
+            "rdq-runner queue list shows the queues.",
+        )
     rows = session.rows(statements.audit_log(conditions, limit))
     output.table(rows, COLUMNS, session.now)

@@ -61,6 +61,27 @@ class Edit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a redrive sends to, if not to where the task was; None stays as it is."""
+
+    to_queue: str | None
+    to_handler: str | None
+    to_handler_version: str | None
+
+    @property
+    def arguments(self) -> Mapping[str, object]:
+        """What to pass to the function."""
+        return vars(self)
+
+    def __str__(self) -> str:
+        words = {"to_queue": "queue", "to_handler": "handler", "to_handler_version": "version"}
+        given = [
+            f"{words[name]} {value}" for name, value in vars(self).items() if value is not None
+        ]
+        return f", to {', '.join(given)}" if given else ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pace:
     """How a redrive of many goes; None is as the function has it."""
 
@@ -128,6 +149,17 @@ edit_options = collected(
     click.option("--give-up-at", type=future, metavar="TIME", help="Dead if not done by then."),
 )
 """Gives a command the options of an `Edit`."""
+
+target_options = collected(
+    "target",
+    Target,
+    click.option("--to-queue", metavar="TEXT", help="Send to another queue, for good."),
+    click.option("--to-handler", metavar="TEXT", help="Send to another handler, for good."),
+    click.option(
+        "--to-version", "to_handler_version", metavar="TEXT", help="For another handler version."
+    ),
+)
+"""Gives a command the options of a `Target`."""
 
 pace_options = collected(
     "pace",

@@ -1,12 +1,20 @@
 """``rdq-runner dlq redrive``: dead letters go back to work, one or many."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 import click
 
 from rdq_runner.commands import statements
 from rdq_runner.commands.command import ask, command
-from rdq_runner.commands.edits import Edit, Pace, edit_options, pace_options
+from rdq_runner.commands.edits import (
+    Edit,
+    Pace,
+    Target,
+    edit_options,
+    pace_options,
+    target_options,
+)
 from rdq_runner.commands.exits import Exit
 from rdq_runner.commands.filters import Filter, GivenFilter, filter_options
 from rdq_runner.commands.output import Output
@@ -26,6 +34,7 @@ from rdq_runner.commands.watching import watch
 @click.option("--watch", "watching", is_flag=True, help="Stay until it is over.")
 @interval_option
 @edit_options
+@target_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--reason", help="Why, for the audit.")
 def redrive_dead_letters(
@@ -39,6 +48,7 @@ def redrive_dead_letters(
     watching: bool,
     interval: float,
     edit: Edit,
+    target: Target,
     yes: bool,
     reason: str | None,
 ) -> Exit | None:
@@ -47,7 +57,8 @@ def redrive_dead_letters(
     One task: --payload and the like change it; the audit keeps what it was. With a filter it
     shows what matches, by group and with warnings, and asks; what dies meanwhile is not touched.
     --canary sends a few first and the rest only if they succeed, --per-second and --spread
-    protect what has just recovered, --halt-at stops it when too many die again.
+    protect what has just recovered, --halt-at stops it when too many die again. --to-queue,
+    --to-handler and --to-version send one or many elsewhere.
 
     \b
     Example:
@@ -58,7 +69,7 @@ def redrive_dead_letters(
     if task_id is not None:
         if given or everything or pace or dry_run or watching:
             raise click.UsageError("one task has no filter, no pace, no dry run, and no watch")
-        changes = {**edit.arguments(session), "reason": reason}
+        changes = {**edit.arguments(session), **target.arguments, "reason": reason}
         row = session.row(statements.redrive(task_id, changes))
         output.record({"task_id": task_id, **row}, session.now)
         return None
@@ -67,16 +78,16 @@ def redrive_dead_letters(
     require_filter(given, everything)
     filters = given.on(session)
     for _ in range(TRIES):
-        preview = _preview(session, filters, pace)
+        preview = _preview(session, filters, pace, target)
         if dry_run:
             return show_dry_run(session, output, preview)
         preview.show(session, output, err=True)
         if not preview.matched:
             return Exit.NOTHING
-        if not ask(f"Redrive {counted(preview.matched)}, {pace}?", yes=yes):
+        if not ask(f"Redrive {counted(preview.matched)}, {pace}{target}?", yes=yes):
             return Exit.REFUSED
         try:
-            redrive_id = _begin(session, preview, pace, reason)
+            redrive_id = _begin(session, preview, {**pace.arguments, **target.arguments}, reason)
         except MoreMatch:
             click.echo("more match now than were shown; nothing was changed", err=True)
             continue
@@ -88,18 +99,21 @@ def redrive_dead_letters(
     return Exit.REFUSED
 
 
-def _preview(session: Session, filters: Filter, pace: Pace) -> Preview:
+def _preview(session: Session, filters: Filter, pace: Pace, target: Target) -> Preview:
     until_now = bounded(filters, session)
-    row = session.row(statements.redrive_where(until_now.arguments, pace.arguments, dry_run=True))
+    how = {**pace.arguments, **target.arguments}
+    row = session.row(statements.redrive_where(until_now.arguments, how, dry_run=True))
     return Preview(until_now, row["matched"], row["groups"], row, row["warnings"])
 
 
-def _begin(session: Session, preview: Preview, pace: Pace, reason: str | None) -> UUID:
+def _begin(
+    session: Session, preview: Preview, given: Mapping[str, object], reason: str | None
+) -> UUID:
     """Begin the redrive of what was shown.
 
     :raises MoreMatch: more matches; nothing was begun.
     """
-    how = {**pace.arguments, "reason": reason}
+    how = {**given, "reason": reason}
     with session.transaction():
         row = session.row(statements.redrive_where(preview.filters.arguments, how, dry_run=False))
         refuse_more(row["matched"], preview.matched)

@@ -184,6 +184,20 @@ def cancel(task_id: UUID, reason: str | None) -> Statement:
     return _do("cancel", {"task_id": task_id, "reason": reason})
 
 
+def cancel_where(filters: Arguments, dry_run: bool) -> Statement:
+    """Cancel a batch of live tasks, or count them."""
+    return _rows("cancel_where", {**filters, "dry_run": dry_run or None})
+
+
+def known_queue(queue: str) -> Statement:
+    """Return a row if there is such a queue, or was one of which the audit tells."""
+    return Statement(
+        "select 1 as known where exists (select from rdq.queues where queue = %(queue)s)"
+        " or exists (select from rdq.audit_log where queue = %(queue)s)",
+        {"queue": queue},
+    )
+
+
 def runners() -> Statement:
     """Return the runners, those that live first."""
     return Statement("select * from rdq.runners order by alive desc, runner")

@@ -5,15 +5,18 @@ from uuid import UUID
 import click
 
 from rdq_runner.commands import statements
-from rdq_runner.commands.command import command
+from rdq_runner.commands.command import ask, command
 from rdq_runner.commands.exits import Exit, Failure
+from rdq_runner.commands.filters import on_clock
 from rdq_runner.commands.output import Output
+from rdq_runner.commands.progress import Progress
 from rdq_runner.commands.session import Session
+from rdq_runner.commands.times import Moment, past
 
 
 @click.group()
 def task() -> None:
-    """Look at one task, or cancel it."""
+    """Look at one task, or cancel tasks."""
 
 
 @command(task, "show")
@@ -29,19 +32,73 @@ def _show(session: Session, output: Output, task_id: UUID) -> None:
 
 
 @command(task, "cancel", changes=True)
-@click.argument("task_id", type=click.UUID)
+@click.argument("task_id", type=click.UUID, required=False)
+@click.option("--queue", metavar="TEXT", help="Queue.")
+@click.option("--handler", metavar="TEXT", help="Handler.")
+@click.option("--status", type=click.Choice(["PENDING", "IN_FLIGHT"]), help="Waits, or runs.")
+@click.option("--since", type=past, metavar="TIME", help="Submitted at or after: 2h.")
+@click.option("--until", type=past, metavar="TIME", help="Submitted before.")
+@click.option("--dry-run", is_flag=True, help="Show how many would be cancelled.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--reason", help="Why, for the audit.")
-def _cancel(session: Session, output: Output, task_id: UUID, reason: str | None) -> None:
-    """Make a dead letter of a task that waits or is being worked on.
+def _cancel(
+    session: Session,
+    output: Output,
+    task_id: UUID | None,
+    queue: str | None,
+    handler: str | None,
+    status: str | None,
+    since: Moment | None,
+    until: Moment | None,
+    dry_run: bool,
+    yes: bool,
+    reason: str | None,
+) -> Exit | None:
+    """Make dead letters of tasks that wait or are being worked on: of one, or of many.
 
-    A worker that holds it loses its claim.
+    A worker that holds such a task loses its claim. With a filter it shows how many match, and
+    asks; what is submitted after that is not touched.
 
     \b
     Example:
       rdq-runner task cancel 01980000-0000-7000-8000-000000000000 --reason 'sent twice'
+      rdq-runner task cancel --queue mails --handler newsletter --reason 'wrong text'
     """
-    session.rows(statements.cancel(task_id, reason))
-    show_task(session, output, task_id)
+    given = (queue, handler, status, since, until)
+    if (task_id is not None) == any(value is not None for value in given):
+        raise click.UsageError("give a task, or a filter such as --queue")
+    if task_id is not None:
+        if dry_run:
+            raise click.UsageError("one task has no dry run")
+        session.rows(statements.cancel(task_id, reason))
+        show_task(session, output, task_id)
+        return None
+    filters = {
+        "queue": queue,
+        "handler": handler,
+        "status": status,
+        "since": since and on_clock(since, session),
+        "until": on_clock(until or Moment(), session),
+    }
+    row = session.row(statements.cancel_where(filters, dry_run=True))
+    count = row["remaining"]
+    if dry_run or not count:
+        output.record(row, session.now)
+        return Exit.WOULD_CHANGE if count else Exit.NOTHING
+    if not ask(f"Cancel {count} tasks?", yes=yes):
+        return Exit.REFUSED
+    cancelled, step = 0, row
+    with Progress(count) as progress:
+        while step["remaining"]:
+            step = session.row(
+                statements.cancel_where({**filters, "reason": reason}, dry_run=False)
+            )
+            cancelled += step["cancelled"]
+            progress.update(cancelled, f"{step['remaining']} remain")
+            if not step["cancelled"]:
+                break
+    output.record({"cancelled": cancelled, "remaining": step["remaining"]}, session.now)
+    return Exit.STOPPED if step["remaining"] else Exit.DONE
 
 
 def show_task(session: Session, output: Output, task_id: UUID) -> None:

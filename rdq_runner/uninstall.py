@@ -1,0 +1,100 @@
+"""Takes the schema out of a database, with everything in it."""
+
+from contextlib import closing
+from dataclasses import dataclass
+
+import psycopg
+
+from rdq_runner import conninfo
+from rdq_runner.migrate import BOOKKEEPING
+
+LOCK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What a database would lose: tasks by status, and how many roles have been granted access."""
+
+    tasks: dict[str, int]
+    roles: int
+
+    def __str__(self) -> str:
+        tasks = ", ".join(f"{count} {status}" for status, count in self.tasks.items()) or "no tasks"
+        return f"{tasks}; the access of {self.roles} roles, all queues and the audit"
+
+
+def holdings(dsn: str) -> Holdings | None:
+    """Look at what a database has; None if the schema is not installed there.
+
+    :raises psycopg.Error: the database cannot be reached, or refuses it.
+    """
+    with closing(conninfo.connect(dsn)) as connection:
+        row = connection.execute(
+            "select to_regnamespace('rdq') is not null or to_regnamespace(%s) is not null,"
+            " to_regclass('rdq.task') is not null",
+            [BOOKKEEPING],
+        ).fetchone()
+        assert row
+        if not row[0]:
+            return None
+        if not row[1]:
+            return Holdings({}, 0)
+        counts = connection.execute(
+            """
+            select 'PENDING', count(*) from rdq.due
+            union all select 'IN_FLIGHT', count(*) from rdq.lease
+            union all select 'DEAD', count(*) from rdq.dead
+            union all
+            select 'SUCCEEDED', (select count(*) from rdq.task) - (select count(*) from rdq.due)
+              - (select count(*) from rdq.lease) - (select count(*) from rdq.dead)
+            """
+        ).fetchall()
+        [(roles,)] = connection.execute("select count(distinct role) from rdq.access").fetchall()
+        return Holdings({status: count for status, count in counts if count}, roles)
+
+
+def uninstall(dsn: str) -> None:
+    """Drop the schemas, in one transaction.
+
+    What other schemas have made of them, such as a view or a default, is not dropped along.
+
+    :raises psycopg.Error: the database cannot be reached, or refuses it: something of others
+        depends on the schema, or is in the way.
+    """
+    with closing(conninfo.connect(dsn)) as connection, connection.transaction():
+        connection.execute(
+            "select set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS * 1000:.0f}ms"]
+        )
+        _drop_objects(connection)
+        connection.execute(f"drop schema if exists {BOOKKEEPING} cascade".encode())
+
+
+def _drop_objects(connection: psycopg.Connection) -> None:
+    # Not "cascade" at once, which would take along what others have built on it.
+    outside = connection.execute(
+        """
+        select string_agg(distinct pg_describe_object(d.classid, d.objid, 0), ', ')
+        from pg_depend d
+        join (
+          select 'pg_class'::regclass as classid, c.oid
+          from pg_class c where c.relnamespace = to_regnamespace('rdq')
+          union all
+          select 'pg_proc'::regclass, p.oid
+          from pg_proc p where p.pronamespace = to_regnamespace('rdq')
+          union all
+          select 'pg_type'::regclass, t.oid
+          from pg_type t where t.typnamespace = to_regnamespace('rdq')
+        ) o on d.refclassid = o.classid and d.refobjid = o.oid
+        left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+        left join pg_class v on v.oid = r.ev_class
+        left join pg_attrdef f on d.classid = 'pg_attrdef'::regclass and f.oid = d.objid
+        left join pg_class t on t.oid = f.adrelid
+        left join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid
+        where coalesce(v.relnamespace, t.relnamespace, p.pronamespace) <> to_regnamespace('rdq')
+        """
+    ).fetchone()
+    if outside and outside[0]:
+        raise psycopg.errors.DependentObjectsStillExist(
+            f"these depend on the schema rdq: {outside[0]}; drop or change them first"
+        )
+    connection.execute("drop schema if exists rdq cascade")
