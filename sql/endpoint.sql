@@ -55,6 +55,7 @@ comment on function rdq.set_endpoint(text, text, text, interval, jsonb, text, js
 create or replace function rdq.drop_endpoint(queue text, handler text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 declare
   before rdq.endpoint;
@@ -68,11 +69,13 @@ begin
       format('queue "%s" has no endpoint for handler "%s"', queue, handler), 'select * from rdq.endpoints lists them.');
   end if;
   perform rdq._audit('drop_endpoint', queue => queue, before => rdq._audited_endpoint(before));
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('the endpoint of queue "%s" for handler "%s"', queue, handler));
 end
 $$;
 
 comment on function rdq.drop_endpoint(text, text) is
-'Takes a handler''s endpoint away; its tasks then need a runner that has such a handler. Errors: RD003.';
+'Takes a handler''s endpoint away; its tasks then need a runner that has such a handler. Errors: RD003, RD010.';
 
 create or replace function rdq.callbacks(queues text[])
 returns table (queue text, handler text, url text, timeout interval, headers jsonb, secret text, response_rules jsonb)

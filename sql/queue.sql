@@ -32,6 +32,7 @@ comment on function rdq.alter_queue(text, jsonb) is
 create or replace function rdq.drop_queue(queue text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
 declare
   before jsonb;
@@ -63,11 +64,13 @@ begin
   delete from rdq.low_water w where w.queue = drop_queue.queue collate "C";
   delete from rdq.queue q where q.queue = drop_queue.queue collate "C";
   perform rdq._audit('drop_queue', queue => queue, before => before);
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('what is kept of queue "%s"', queue));
 end
 $$;
 
 comment on function rdq.drop_queue(text) is
-'Removes a queue in which nothing is: no task, live or ended. Its endpoints go with it, each with a row in the audit. Errors: RD001, RD004, RD007.';
+'Removes a queue in which nothing is: no task, live or ended. Its endpoints go with it, each with a row in the audit. Errors: RD001, RD004, RD007, RD010.';
 
 create or replace function rdq.pause_queue(queue text, reason text default null) returns void
 language plpgsql security definer

@@ -12,7 +12,7 @@
 --   cancelled  claimed again and cancelled meanwhile       with the token that was lost
 --   unknown    never submitted
 begin;
-select plan(170);
+select plan(180);
 \ir ../helpers/common.psql
 \ir ../helpers/time.psql
 \ir ../helpers/attempts.psql
@@ -182,6 +182,17 @@ insert into contract (call, state, answer, status, changes, history) values
   ('cancel',            'cancelled', 'RD004',           'DEAD',      '',                                     '1 TRANSIENT, 2 RELEASED'),
   ('cancel',            'unknown',   'RD003',           null,        '',                                     ''),
 
+  ('cancel_where',      'waiting',   '1, 0 left',       'DEAD',      'due- dead+ dedupe-',                   '1 TRANSIENT'),
+  ('cancel_where',      'due',       '1, 0 left',       'DEAD',      'due- dead+ dedupe-',                   '1 TRANSIENT'),
+  ('cancel_where',      'held',      '1, 0 left',       'DEAD',      'lease- dead+ attempt+ dedupe-',        '1 TRANSIENT, 2 RELEASED'),
+  ('cancel_where',      'expired',   '1, 0 left',       'DEAD',      'lease- dead+ attempt+ dedupe-',        '1 TRANSIENT, 2 RELEASED'),
+  ('cancel_where',      'not mine',  '1, 0 left',       'DEAD',      'lease- dead+ attempt+ dedupe-',        '1 TRANSIENT, 2 RELEASED'),
+  ('cancel_where',      'vanished',  '1, 0 left',       'DEAD',      'due- dead+ dedupe-',                   '1 TRANSIENT, 2 LEASE_EXPIRED'),
+  ('cancel_where',      'succeeded', '0, 0 left',       'SUCCEEDED', '',                                     '1 TRANSIENT, 2 SUCCEEDED'),
+  ('cancel_where',      'dead',      '0, 0 left',       'DEAD',      '',                                     '1 TRANSIENT, 2 PERMANENT'),
+  ('cancel_where',      'cancelled', '0, 0 left',       'DEAD',      '',                                     '1 TRANSIENT, 2 RELEASED'),
+  ('cancel_where',      'unknown',   '0, 0 left',       null,        '',                                     ''),
+
   ('redrive',           'waiting',   'RD004',           'PENDING',   '',                                     '1 TRANSIENT'),
   ('redrive',           'due',       'RD004',           'PENDING',   '',                                     '1 TRANSIENT'),
   ('redrive',           'held',      'RD004',           'IN_FLIGHT', '',                                     '1 TRANSIENT'),
@@ -303,6 +314,7 @@ begin
       from rdq.tick(10, array[queue]) t
     )
     when 'cancel' then 'done' || rdq.cancel(task, 'no longer needed')::text
+    when 'cancel_where' then (select c.cancelled || ', ' || c.remaining || ' left' from rdq.cancel_where(queue) c)
     when 'redrive' then (select r.status from rdq.redrive(task, reason => 'repaired') r)
     when 'purge' then 'done' || rdq.purge(task, 'not needed')::text
     when 'submit again' then

@@ -104,6 +104,11 @@ class Task:
     def live(self) -> bool:
         return self.status in LIVE
 
+    @property
+    def without_span(self) -> bool:
+        """Whether it was submitted after its own deadline."""
+        return self.span is not None and self.span <= timedelta()
+
     def of_this_life(self) -> Iterator[Attempt]:
         return (attempt for attempt in self.attempts if attempt.life == self.life)
 

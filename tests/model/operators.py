@@ -24,11 +24,12 @@ CHANGES = st.fixed_dictionaries(
         "paused": st.sampled_from([False, False, True]),
     },
 )
-REDRIVE = "select * from rdq.redrive(%s, give_up_at => %s)"
+REDRIVE = "select * from rdq.redrive(%s, give_up_at => %s, to_queue => %s, to_handler => %s)"
 REDRIVE_WHERE = """
 select matched, sent, skipped
-from rdq.redrive_where(%s, dead_reason => %s, canary => %s, dry_run => %s)
+from rdq.redrive_where(%s, dead_reason => %s, canary => %s, dry_run => %s, to_queue => %s)
 """
+CANCEL_WHERE = "select * from rdq.cancel_where(%s, status => %s, max_tasks => %s, dry_run => %s)"
 PURGE_WHERE = "select * from rdq.purge_where(%s, dead_reason => %s, max_tasks => %s, dry_run => %s)"
 
 
@@ -53,23 +54,55 @@ class Operators(World):
             task.attempts.append(Attempt(task.life, "RELEASED", token=task.token))
         task.bury("CANCELLED", now)
 
-    @rule(pick=PICK, give_up_in=st.sampled_from([None, None, 5 * MINUTE]))
-    def redrive(self, pick: int, give_up_in: timedelta | None) -> None:
+    @rule(
+        queue=QUEUE,
+        status=st.sampled_from([None, "PENDING", "IN_FLIGHT"]),
+        limit=st.sampled_from([1, 2, 100]),
+        dry_run=st.sampled_from([False, False, True]),
+    )
+    def cancel_where(self, queue: str, status: str | None, limit: int, dry_run: bool) -> None:
+        matching = [
+            task
+            for task in self.model.tasks.values()
+            if task.live and task.queue == queue and status in (None, task.status)
+        ]
+        [counts], now = self.database.timed(CANCEL_WHERE, queue, status, limit, dry_run)
+        seen = self.database.seen()
+        # Which of them go first is not promised.
+        cancelled = [task for task in matching if seen[task.id].status == "DEAD"]
+        assert len(cancelled) == (0 if dry_run else min(limit, len(matching)))
+        assert counts == (len(cancelled), len(matching) - len(cancelled))
+        for task in cancelled:
+            if task.status == "IN_FLIGHT":
+                task.attempts.append(Attempt(task.life, "RELEASED", token=task.token))
+            task.bury("CANCELLED", now)
+
+    @rule(
+        pick=PICK,
+        give_up_in=st.sampled_from([None, None, 5 * MINUTE]),
+        to_queue=st.sampled_from([None, None, *QUEUES]),
+    )
+    def redrive(self, pick: int, give_up_in: timedelta | None, to_queue: str | None) -> None:
         task_id = self.a_task(pick, "DEAD")
         task = self.model.tasks.get(task_id)
         start = self.database.now()
         give_up = Window(start, start) + give_up_in if give_up_in else None
-        parameters = (task_id, give_up and give_up.low)
+        to_handler = to_queue and "sent"
+        parameters = (task_id, give_up and give_up.low, to_queue, to_handler)
         if task is None or task.status != "DEAD":
             refusal = self.database.refusal(REDRIVE, *parameters)
             assert refusal == ("RD004" if task else "RD003")
             return
-        self.model.free(task.queue, task.key, Window(start, start))
-        if self.model.holder(task.queue, task.key):
+        if task.without_span and not give_up:
+            assert self.database.refusal(REDRIVE, *parameters) == "RD002"
+            return
+        target = to_queue or task.queue
+        self.model.free(target, task.key, Window(start, start))
+        if self.model.holder(target, task.key):
             assert self.database.refusal(REDRIVE, *parameters) == "RD008"
         else:
             [(status, due_at, life)], now = self.database.timed(REDRIVE, *parameters)
-            self.live_again(task, now, give_up)
+            self.live_again(task, now, give_up, to_queue)
             assert (status, life) == ("PENDING", task.life)
             assert now.low <= due_at <= now.high
 
@@ -88,16 +121,23 @@ class Operators(World):
         dry_run=st.booleans(),
         canary=st.sampled_from([0, 0, 1, 2]),
         purge=st.sampled_from([0, 0, 0, 1, 2]),
+        to_queue=st.sampled_from([None, None, *QUEUES]),
     )
     def act_on_many(
-        self, queue: str, reason: str | None, dry_run: bool, canary: int, purge: int
+        self,
+        queue: str,
+        reason: str | None,
+        dry_run: bool,
+        canary: int,
+        purge: int,
+        to_queue: str | None,
     ) -> None:
         dead = self.model.with_status("DEAD", [queue])
         matching = [task for task in dead if reason in (None, task.dead_reason)]
         if purge:
             self.purge_where(matching, queue, reason, purge, dry_run)
         else:
-            self.redrive_where(matching, queue, reason, canary, dry_run)
+            self.redrive_where(matching, queue, reason, canary, dry_run, to_queue)
 
     def redrive_where(
         self,
@@ -106,15 +146,20 @@ class Operators(World):
         reason: str | None,
         canary: int,
         dry_run: bool,
+        to_queue: str | None,
     ) -> None:
-        [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, canary, dry_run)
+        # What a canary leaves to the ticks goes where it came from.
+        to_queue = None if canary else to_queue
+        target = to_queue or queue
+        [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, canary, dry_run, to_queue)
         if dry_run:
             assert counts == (len(matching), 0, 0)
             return
         seen = self.database.seen()
         sent = [task for task in matching if seen[task.id].status == "PENDING"]
         for task in sent if canary else matching:
-            self.model.free(queue, task.key, now)
+            if not task.without_span:
+                self.model.free(target, task.key, now)
         if canary:
             assert len(sent) <= canary
             for task in sent:
@@ -125,14 +170,15 @@ class Operators(World):
             assert counts == (len(matching), len(sent), 0)
             return
         for task in matching:
-            if task not in sent:
+            if task not in sent and not task.without_span:
                 # A live task has its key, or another one of them had it first.
                 twins = [t for t in sent if t.key == task.key]
                 assert task.key
-                assert twins or self.model.holder(queue, task.key)
+                assert twins or self.model.holder(target, task.key)
         for task in sent:
-            assert not self.model.holder(queue, task.key)
-            self.live_again(task, now)
+            assert not task.without_span
+            assert not self.model.holder(target, task.key)
+            self.live_again(task, now, to_queue=to_queue)
         assert counts == (len(matching), len(sent), len(matching) - len(sent))
 
     def purge_where(

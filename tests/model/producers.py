@@ -27,7 +27,7 @@ ORDERS = st.fixed_dictionaries(
             [None, None, None, None, {}, {"class": "TRANSIENT", "retry_after": 300}]
             + [{"class": name} for name in ("TRANSIENT", "PERMANENT", "AMBIGUOUS")]
         ),
-        "give_up_in": st.sampled_from([None, None, None, 3 * MINUTE, DAY]),
+        "give_up_in": st.sampled_from([None, None, None, 3 * MINUTE, DAY, -MINUTE]),
         "run_in": st.sampled_from([None, None, None, 2 * MINUTE]),
         "max_attempts": st.sampled_from([None, None, None, 1, 2]),
     }
@@ -60,7 +60,8 @@ class Producers(World):
         new_id = UUID(int=len(self.ids) + 1)
         self.ids.append(new_id)
         start = Window(*[self.database.now()] * 2)
-        run_at = start + run_in if run_in else None
+        too_late = give_up_in is not None and give_up_in < timedelta()
+        run_at = start + run_in if run_in and not too_late else None
         give_up = start + give_up_in if give_up_in else None
         [(task_id,)], now = self.database.timed(
             SUBMIT,

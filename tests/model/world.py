@@ -150,8 +150,15 @@ class World(RuleBasedStateMachine):
         attempt = Attempt(task.life, "FAILED", failure.get("class") or "AMBIGUOUS")
         task.conclude(attempt, settings, now, asked_for(failure, now, settings))
 
-    def live_again(self, task: Task, start: Window, give_up: Window | None = None) -> None:
+    def live_again(
+        self,
+        task: Task,
+        start: Window,
+        give_up: Window | None = None,
+        to_queue: str | None = None,
+    ) -> None:
         task.life += 1
+        task.queue = to_queue or task.queue
         task.wait(start)
         task.give_up = give_up or (start + task.span if task.span else None)
 

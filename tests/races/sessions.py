@@ -48,6 +48,17 @@ class Call(Generic[Result]):
 
         wait_until(blocked, PATIENCE_SECONDS)
 
+    def wait_until_stopped(self) -> None:
+        """Wait until it has come to where ``Session.stop_at`` lets it wait."""
+
+        def stopped() -> bool:
+            assert not self._future.done(), f"it did not stop: {self._future}"
+            query = "select wait_event = 'PgSleep' from pg_stat_activity where pid = %s"
+            row = self._observer.execute(query, [self._pid]).fetchone()
+            return bool(row and row[0])
+
+        wait_until(stopped, PATIENCE_SECONDS)
+
     def wait_until_blocked_or_done(self) -> None:
         """Wait until it waits for a lock of anyone, or has come to its end."""
         wait_until(lambda: self._future.done() or self._waits_for(None), PATIENCE_SECONDS)
@@ -93,6 +104,32 @@ class Session:
         future = self._threads.submit(function, *args, **kwargs)
         self._under_way = future
         return Call(future, self.pid, self._observer)
+
+    @contextmanager
+    def stop_at(self, event: str, table: str) -> Iterator[None]:
+        """Let others stop where they insert, update or delete in a table, while the block lasts.
+
+        Not by a lock, since they would give up waiting for one.
+        """
+        self.execute("""
+            create or replace function stop_here() returns trigger language plpgsql as $$
+            begin
+              while not pg_try_advisory_xact_lock_shared(42) loop
+                perform pg_sleep(0.01);
+              end loop;
+              return null;
+            end
+            $$
+            """)
+        self.execute(f"""
+            create trigger stop_here after {event} on {table}
+            for each statement execute function stop_here()
+            """)
+        self.execute("select pg_advisory_lock(42)")
+        try:
+            yield
+        finally:
+            self.execute("select pg_advisory_unlock(42)")
 
     def end_what_is_under_way(self) -> None:
         """Let no call outlive a test that failed: its thread would be waited for."""
@@ -173,8 +210,11 @@ class Session:
 
     def tick(self, max_tasks: int = 1000) -> tuple[int, int, int, int]:
         """Return how many were reclaimed, given up, redriven and purged."""
-        [row] = self.rows("select * from rdq.tick(%s)", max_tasks)
-        return row[0], row[1], row[2], row[3]
+        [(reclaimed, given_up, redriven, purged, problems)] = self.rows(
+            "select * from rdq.tick(%s)", max_tasks
+        )
+        assert problems is None
+        return reclaimed, given_up, redriven, purged
 
     # Operators
 
@@ -190,6 +230,11 @@ class Session:
         query = "select sent, skipped from rdq.redrive_where('q', %s)"
         [(sent, skipped)] = self.rows(query, handler)
         return sent, skipped
+
+    def cancel_where(self, max_tasks: int = 10_000, status: str | None = None) -> int:
+        """Cancel live tasks of the queue, or those in this state; return how many."""
+        query = "select cancelled from rdq.cancel_where('q', status => %s, max_tasks => %s)"
+        return int(self.value(query, status, max_tasks))
 
     def purge(self, task_id: UUID) -> None:
         self.execute("select rdq.purge(%s)", task_id)

@@ -157,6 +157,34 @@ def test_a_bulk_purge_passes_over_what_is_locked(first: Session, second: Session
     assert nothing_is_left(second)
 
 
+def test_a_bulk_purge_takes_later_what_one_that_was_rolled_back_had_locked(
+    first: Session, second: Session
+) -> None:
+    dead_letters(first, 5)
+    with first.transaction():
+        assert first.purge_where(max_tasks=3) == 3
+        assert second.purge_where() == 2
+        raise Rollback
+    assert second.purge_where() == 3
+    assert purges(second) == 5
+    assert nothing_is_left(second)
+
+
+def test_a_purge_that_waited_for_a_whole_life_leaves_what_died_again(
+    first: Session, second: Session
+) -> None:
+    [task_id] = dead_letters(first, 1)
+    with first.transaction():
+        first.redrive(task_id)
+        purge = second.start(second.purge, task_id)
+        purge.wait_until_blocked_by(first)
+        assert first.fail(first.claim_one(), "PERMANENT") == "DEAD"
+    with refused("RD004"):
+        purge.result()
+    assert second.status(task_id) == "DEAD"
+    assert purges(second) == 0
+
+
 @pytest.mark.parametrize("setting", ["keep_dead", "keep_succeeded"])
 def test_retention_passes_by_what_is_being_purged(
     first: Session, second: Session, setting: str
