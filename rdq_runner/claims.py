@@ -24,7 +24,7 @@ from rdq_runner.sql import Functions
 from rdq_runner.turns import Turns
 from rdq_runner.upkeep import Upkeep
 
-KNOWN_SCHEMA: Final = "0.1"
+KNOWN_SCHEMA: Final = "0.2"
 
 TICK_SECONDS: Final = 5.0
 # While a redrive sends at its pace.
