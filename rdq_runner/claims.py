@@ -284,7 +284,7 @@ def check_schema(rdq: Functions) -> None:
         version = rdq.version()
     except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:
         raise SchemaError("there is no rdq in this database: run rdq-runner migrate") from error
-    if version.rpartition(".")[0] != KNOWN_SCHEMA:
+    if not version.startswith(f"{KNOWN_SCHEMA}."):
         raise SchemaError(
             f"the schema rdq has version {version}, this runner knows {KNOWN_SCHEMA}:"
             " run rdq-runner migrate, or install the package of that version"

@@ -84,13 +84,23 @@ $$;
 comment on function rdq._parse_retry_after(jsonb) is
 'retry_after of a reported failure: a number of seconds or an interval as text. Anything else asks for nothing.';
 
-create or replace function rdq._asked_to_wait(failure jsonb, backoff_cap interval, jitter double precision) returns interval
+create or replace function rdq._asked_to_wait(
+  failure jsonb,
+  backoff_cap interval,
+  jitter double precision,
+  left_until_deadline interval
+) returns interval
 language sql volatile parallel safe
 -- A server that is overloaded says the same to everybody: if all came back when that time is over, it would be again.
-return rdq._capped_retry_after(rdq._parse_retry_after(failure -> 'retry_after'), backoff_cap) * (1 + jitter * random());
+-- But a task for which there is time enough is not drawn past its deadline.
+return (
+  select least(w.wait * (1 + jitter * random()), greatest(w.wait, coalesce(left_until_deadline, interval '1000 years')))
+  from (select rdq._capped_retry_after(rdq._parse_retry_after(failure -> 'retry_after'), backoff_cap) as wait offset 0) w
+  where w.wait is not null
+);
 
-comment on function rdq._asked_to_wait(jsonb, interval, double precision) is
-'How long a failure asks to wait: drawn evenly from its retry_after to retry_after * (1 + jitter); null where it asks for nothing.';
+comment on function rdq._asked_to_wait(jsonb, interval, double precision, interval) is
+'How long a failure asks to wait: drawn evenly from its retry_after to retry_after * (1 + jitter), but not past a deadline before which there is time for it; null where it asks for nothing.';
 
 create or replace function rdq._spent(runs bigint, releases bigint, max_releases integer) returns bigint
 language sql immutable parallel safe

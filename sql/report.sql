@@ -303,7 +303,10 @@ begin
     )),
     array_agg(l.give_up_at),
     array_agg(case when l.failure ? 'retry_after' then (
-      select finished_at + rdq._asked_to_wait(l.failure, q.backoff_cap, q.jitter) from rdq.queue q where q.queue = l.queue limit 1
+      select finished_at + rdq._asked_to_wait(l.failure, q.backoff_cap, q.jitter, l.give_up_at - finished_at)
+      from rdq.queue q
+      where q.queue = l.queue
+      limit 1
     ) end)
   into endings, give_up_ats, not_befores
   from unnest(failures, leases) as l (failure)

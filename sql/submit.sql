@@ -599,7 +599,10 @@ begin
       array_agg(rdq._failed_attempt(t.id, t.queue, 0, t.error, rdq._failed_at(t.error, moment))),
       array_agg(t.give_up_at),
       array_agg(greatest(t.start_at, (
-        select moment + rdq._asked_to_wait(t.error, q.backoff_cap, q.jitter) from rdq.queue q where q.queue = t.queue limit 1
+        select moment + rdq._asked_to_wait(t.error, q.backoff_cap, q.jitter, t.give_up_at - moment)
+        from rdq.queue q
+        where q.queue = t.queue
+        limit 1
       )))
     )
     from unnest(run_ats, errors, tasks) with ordinality as t (start_at, error)

@@ -1,7 +1,7 @@
 -- https://github.com/NousResearch/hermes-agent/issues/109234
 begin;
 \ir ../helpers/common.psql
-select plan(6);
+select plan(7);
 
 select rdq.create_queue('q', '{"backoff_base": "1 second", "jitter": 0.5}');
 select count(rdq.submit('q', 'h', 'x')) from generate_series(1, 400);
@@ -37,6 +37,17 @@ select is(extract(epoch from d.due_at - a.finished_at)::integer, 60, 'the delay 
 from rdq.due d
 join rdq.attempt a on a.task_id = d.task_id
 where d.task_id = :'id';
+
+select rdq.submit('q', 'h', 'x', give_up_at => clock_timestamp() + interval '70 seconds') from generate_series(1, 50);
+select r.status, count(*)
+from (
+  select array_agg(c.task_id) as ids, array_agg(c.claim_token) as tokens from rdq.claim('{q}', 'tester', 100) c
+) c
+cross join lateral rdq.report(
+  c.ids, c.tokens, array_fill('{"class": "TRANSIENT", "retry_after": 60}'::jsonb, array[cardinality(c.ids)])
+) r
+group by r.status;
+select is(count(*), 0::bigint, 'none for which there is time is drawn past its deadline') from rdq.dead;
 
 select * from finish();
 rollback;
