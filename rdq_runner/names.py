@@ -40,11 +40,15 @@ class Resolver(AbstractResolver):
             if len(self._under_way) >= MOST:
                 raise TooManyNames(f"{MOST} names are being looked up")
             loop = asyncio.get_running_loop()
-            found = self._under_way[key] = loop.create_future()
-            found.add_done_callback(lambda _: self._under_way.pop(key))
+            found = loop.create_future()
             # A daemon: a look-up that hangs must not hold up the end of the process.
             arguments = (loop, found, host, port, family)
-            threading.Thread(target=_look_up, args=arguments, daemon=True).start()
+            try:
+                threading.Thread(target=_look_up, args=arguments, daemon=True).start()
+            except RuntimeError as error:
+                raise TooManyNames("no thread can be started to look up a name") from error
+            self._under_way[key] = found
+            found.add_done_callback(lambda _: self._under_way.pop(key))
         # Who gives up waiting must not spoil it for the others.
         return await asyncio.shield(found)
 

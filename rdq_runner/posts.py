@@ -26,9 +26,9 @@ from rdq_runner.destinations import Destinations
 from rdq_runner.names import Resolver, TooManyNames
 
 _HEAD_BYTES: Final = 65_536
-# RFC 9112, sections 4 and 5; the ends of lines as section 2.2 lets a recipient take them.
-_HEAD: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: ([^\r\n]*))?\r?\n((?:[^\r\n]+\r?\n)*)")
-_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)")
+# RFC 9112, sections 4 and 5.
+_STATUS: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: (.*))?")
+_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)")
 
 _UNSENDABLE: Final = re.compile(r"[\x00-\x20\x7f]")
 
@@ -54,8 +54,10 @@ class _Post:
     exchange: Exchange
     host: str
     sockets: list[socket.socket] = field(default_factory=list)
-    head: bytes = b""
+    line: bytes = b""
+    head_bytes: int = 0
     head_ended: bool = False
+    interim: bool = False
 
     def read_head(self, data: bytes) -> None:
         """Note the status and the fields as soon as they are there, and interim answers not.
@@ -63,24 +65,34 @@ class _Post:
         aiohttp tells of them when all that came along with them is as it should be: a body that is
         longer than its length, or of bad chunks, would take the status with it.
         """
-        if self.head_ended or len(self.head) >= _HEAD_BYTES:
+        self.head_bytes += len(data)
+        if self.head_ended or self.head_bytes > _HEAD_BYTES:
             return
-        self.head += data
-        while head := _HEAD.match(self.head):
-            status, rest = int(head[1]), self.head[head.end() :]
-            self.head_ended = rest.startswith((b"\r\n", b"\n"))
-            if 100 <= status < 200 and status != 101:
-                if not self.head_ended:
-                    return
-                self.head, self.head_ended = rest.removeprefix(b"\r").removeprefix(b"\n"), False
-                continue
-            self.exchange.status = status
-            self.exchange.reason = (head[2] or b"").decode("latin-1")
-            self.exchange.fields.clear()
-            for name, value in _FIELD.findall(head[3]):
-                values = self.exchange.fields.setdefault(name.decode().lower(), [])
-                values.append(value.decode("utf-8", "surrogateescape").strip())
+        self.line += data
+        if b"\n" not in data:
             return
+        *lines, self.line = self.line.split(b"\n")
+        for line in lines:
+            self._read_line(line.removesuffix(b"\r"))
+            if self.head_ended:
+                return
+
+    def _read_line(self, line: bytes) -> None:
+        if self.exchange.status is not None:
+            found = _FIELD.fullmatch(line)
+            if found:
+                values = self.exchange.fields.setdefault(found[1].decode().lower(), [])
+                values.append(found[2].decode("utf-8", "surrogateescape").strip())
+            self.head_ended = not line
+        elif found := _STATUS.fullmatch(line):
+            status = int(found[1])
+            # What is interim has fields, and an empty line, and then another status.
+            if not 100 <= status < 200 or status == 101:
+                self.exchange.status = status
+                self.exchange.reason = (found[2] or b"").decode("latin-1")
+            self.interim = self.exchange.status is None
+        elif not self.interim and line:
+            self.head_ended = True  # it is not HTTP
 
 
 # Whose connection is opened. The one session of a client does not tell; what is done for a request

@@ -14,13 +14,28 @@ _NUMBERS: Final = frozenset(
 )
 
 
-def shortage(error: object) -> str | None:
+def shortage(error: BaseException) -> str | None:
     """Say what was short, if that is why something failed; None if it is not.
 
-    :param error: an exception, or one that holds the reason, as those of urllib and aiohttp do.
+    Of an exception group all members must be.
     """
+    # An exception's own code may run here, and raise anything.
+    try:
+        return _shortage(error)
+    except BaseException:
+        return None
+
+
+def _shortage(error: object) -> str | None:
     if not isinstance(error, BaseException):
         return None
+    if isinstance(error, BaseExceptionGroup):
+        found = [_shortage(member) for member in error.exceptions]
+        return found[0] if all(found) else None
     if isinstance(error, OSError) and error.errno in _NUMBERS:
         return f"the runner's process is short of something: {error.strerror or error}"
-    return shortage(getattr(error, "reason", None)) or shortage(getattr(error, "os_error", None))
+    if type(error) is RuntimeError and str(error) == "can't start new thread":
+        return "the runner's process is short of something: threads"
+    # Where libraries keep the reason.
+    reasons = (getattr(error, name, None) for name in ("reason", "os_error", "__cause__"))
+    return next(filter(None, map(_shortage, reasons)), None)

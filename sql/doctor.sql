@@ -39,12 +39,15 @@ as $$
   cross join lateral (
     select * from rdq._doctor_waiting(v.patterns)
     union all select * from rdq._doctor_ended(v.patterns)
+    union all select * from rdq._doctor_unroutable(v.patterns)
     union all select * from rdq._doctor_lost_queues(v.patterns)
     union all select * from rdq._doctor_tickets(v.patterns) where deep
     union all select * from rdq._doctor_redrives(v.patterns)
     union all select * from rdq._doctor_runners(v.patterns)
     union all select * from rdq._doctor_access() where v.patterns is null or '%' = any (v.patterns)
     union all select * from rdq._doctor_settings()
+    union all select * from rdq._doctor_collation()
+    union all select * from rdq._doctor_locks()
     union all select * from rdq._doctor_notices(pg_notification_queue_usage()) where not pg_is_in_recovery()
     union all select * from rdq._doctor_sessions(sessions)
     union all select * from rdq._doctor_snapshots()
@@ -228,6 +231,45 @@ $$;
 
 comment on function rdq._doctor_ended(text[]) is 'Queues with dead letters, or with more of the past than their settings keep.';
 
+create or replace function rdq._doctor_unroutable(patterns text[])
+returns table (severity text, subject text, finding text, advice text)
+language sql stable
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set jit = off
+as $$
+  -- Looks at the next fifty tickets of each queue, and at the last attempts of each.
+  select
+    'warning', n.queue,
+    format('tasks of handler %s are handed back again and again, the last time %s ago: %s', n.handler,
+      rdq._in_words(statement_timestamp() - max(n.finished_at)), rdq._one_line((array_agg(n.message order by n.finished_at desc))[1])),
+    format('select * from rdq.runners where alive;  -- start one that has it; or send them elsewhere: rdq.redrive has to_handler, once they are dead')
+  from (
+    select q.queue, t.handler, r.message, r.finished_at
+    from rdq.queue q
+    cross join lateral (
+      select d.task_id, d.life from rdq.due d where d.queue = q.queue and d.has_history order by d.due_at limit 50
+    ) d
+    cross join lateral (select t.handler from rdq.task t where t.id = d.task_id limit 1) t
+    cross join lateral (
+      select (array_agg(a.message order by a.attempt_no desc))[1] as message, max(a.finished_at) as finished_at
+      from (
+        select a.outcome, a.message, a.attempt_no, a.finished_at
+        from rdq.attempt a
+        where a.task_id = d.task_id and a.life = d.life
+        order by a.attempt_no desc
+        limit 2
+      ) a
+      having count(*) filter (where a.outcome = 'RELEASED') = 2
+    ) r
+    where rdq._permitted(q.queue, patterns)
+  ) n
+  group by n.queue, n.handler
+$$;
+
+comment on function rdq._doctor_unroutable(text[]) is 'Handlers whose tasks were handed back twice in a row: nobody has them, or whoever has them cannot run them.';
+
 create or replace function rdq._dead_letters_since(queue text, since timestamptz) returns bigint
 language sql stable
 set enable_seqscan = off
@@ -291,7 +333,10 @@ as $$
     case when n.what = array['endpoints'] then 'warning' else 'error' end, n.queue,
     format('the queue does not exist, but %s it', case when cardinality(n.what) > 1
       then array_to_string(n.what[:cardinality(n.what) - 1], ', ') || ' and ' else '' end || n.what[cardinality(n.what)] || ' name'),
-    format('select rdq.create_queue(%L);  -- its row was removed by hand; nothing in it can run', n.queue)
+    case when rdq._collation_has_changed()
+      then 'reindex schema rdq;  -- the version of the collation has changed, so an index may hide the queue'
+      else format('select rdq.create_queue(%L);  -- its row was removed by hand; nothing in it can run', n.queue)
+    end
   from (
     select n.queue, array_agg(n.what order by n.what) as what from named n group by n.queue
   ) n

@@ -71,6 +71,58 @@ $$;
 
 comment on function rdq._timeout(text) is 'A timeout as settings have it (milliseconds where it names no unit); null for none.';
 
+create or replace function rdq._collation_has_changed() returns boolean
+language sql stable
+return (
+  select coalesce(d.datcollversion <> pg_database_collation_actual_version(d.oid), false)
+  from pg_database d
+  where d.datname = current_database()
+);
+
+comment on function rdq._collation_has_changed() is
+'Whether the database''s collation is of another version than when its indexes were built.';
+
+create or replace function rdq._doctor_collation()
+returns table (severity text, subject text, finding text, advice text)
+language sql stable
+as $$
+  select
+    'warning', 'database',
+    'the system''s collation has another version than when the database was made: indexes over text may be out of order (rdq''s own names do not depend on it)',
+    format('reindex database %1$I; alter database %1$I refresh collation version;', current_database())
+  where rdq._collation_has_changed()
+$$;
+
+comment on function rdq._doctor_collation() is 'Whether an upgrade of the system has changed how texts sort.';
+
+create or replace function rdq._doctor_locks(held_for interval default '1 minute')
+returns table (severity text, subject text, finding text, advice text)
+language sql stable
+as $$
+  -- Anybody who may connect can take an advisory lock. A queue is being dropped for an instant only.
+  select
+    'warning', 'session ' || l.pid,
+    format('it holds the advisory lock of a queue alone (role %s): submits to that queue are slower, and it cannot be dropped',
+      coalesce(rdq._one_line(a.usename), 'unknown')),
+    format('select pg_terminate_backend(%s);  -- or end it where it runs', l.pid)
+  from pg_locks l
+  left join pg_stat_activity a on a.pid = l.pid
+  where l.locktype = 'advisory' and l.classid = rdq._queue_lock_class()::oid and l.objsubid = 2
+    and l.mode = 'ExclusiveLock' and l.granted and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and a.pid <> pg_backend_pid()
+  union all
+  select
+    'warning', 'redrive ' || p.redrive_id,
+    format('it waits for %s that another transaction has locked', rdq._counted(count(*), 'dead letter', 'dead letters')),
+    'select pid, usename, state, xact_start, query from pg_stat_activity where xact_start is not null order by xact_start;  -- end the oldest'
+  from rdq.redrive_passed p
+  join rdq.redrive_run r on r.redrive_id = p.redrive_id
+  where r.state = 'RUNNING' and r.began_at < statement_timestamp() - held_for
+  group by p.redrive_id
+$$;
+
+comment on function rdq._doctor_locks(interval) is 'Locks that others hold for long, and that are in the way of rdq.';
+
 create or replace function rdq._doctor_notices(usage double precision)
 returns table (severity text, subject text, finding text, advice text)
 language sql stable

@@ -10,8 +10,10 @@ from urllib.error import URLError
 
 import pytest
 
-from rdq_runner import Handlers, Task
-from rdq_runner.posts import Client
+from rdq_runner import Handlers, Task, names
+from rdq_runner.answers import Exchange
+from rdq_runner.posts import Client, _Post
+from rdq_runner.shortages import shortage
 from tests.callbacks.conftest import Callbacks, Receive, Start
 from tests.callbacks.receivers import answer
 from tests.waiting import wait_until
@@ -105,3 +107,65 @@ def test_a_dead_name_server_holds_up_its_own_endpoints_only(
     assert time.monotonic() - began < 5
     assert [queue.outcomes(task) for task in dead] == [["RELEASED"]] * 6
     answers.set()
+
+
+class Liar(Exception):
+    @property
+    def reason(self) -> object:
+        raise SystemExit(3)
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "short"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), True),
+        (caused(ValueError("cannot connect"), OSError(errno.EMFILE, "Too many")), True),
+        (ExceptionGroup("g", [OSError(errno.EMFILE, "a"), OSError(errno.ENFILE, "b")]), True),
+        (RuntimeError("can't start new thread"), True),
+        (ExceptionGroup("g", [OSError(errno.EMFILE, "a"), ValueError()]), False),
+        (OSError(errno.ECONNREFUSED, "refused"), False),
+        (RuntimeError("something else"), False),
+        (Liar(), False),
+    ],
+)
+def test_what_is_a_shortage(error: Exception, short: bool) -> None:
+    assert (shortage(error) is not None) == short
+
+
+def test_a_look_up_for_which_there_is_no_thread_is_tried_again(
+    queue: Callbacks, start: Start, receive: Receive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = threading.Thread.start
+    short = [True]
+
+    def lacking(self: threading.Thread) -> None:
+        if short and getattr(self, "_target", None) is names._look_up:
+            short.pop()
+            raise RuntimeError("can't start new thread")
+        begin(self)
+
+    monkeypatch.setattr(threading.Thread, "start", lacking)
+    queue.set_endpoint(f"http://localhost:{receive(answer(200)).port}/")
+    start(allow_destinations=["127.0.0.0/8", "::1"])
+    task = queue.send()
+    queue.wait_for_outcomes("RELEASED", task)
+    queue.make_due(task)
+    queue.wait_for("SUCCEEDED", task)
+
+
+@pytest.mark.parametrize("part", [b"x", b"a\n", b"a: b\r\n"])
+def test_a_head_that_drips_costs_little(part: bytes) -> None:
+    exchange = Exchange()
+    post = _Post(exchange, "host")
+    began = time.process_time()
+    for byte in b"HTTP/1.1 200 OK\r\n":
+        post.read_head(bytes([byte]))
+    for _ in range(65_536):
+        post.read_head(part)
+    assert time.process_time() - began < 5
+    assert exchange.status == 200
