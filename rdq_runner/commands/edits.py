@@ -1,5 +1,7 @@
 """What a redrive of one task may change in it, and how a redrive of many goes: their options."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,13 +32,23 @@ class Edit:
     def __bool__(self) -> bool:
         return any(value not in (None, ()) for value in vars(self).values())
 
-    def arguments(self, session: Session) -> dict[str, object]:
+    def arguments(self, session: Session, content_type: str) -> dict[str, object]:
         """Return what to pass to the function.
 
-        :raises Failure: the file cannot be read.
+        :param content_type: of the task as it is.
+        :raises Failure: the file cannot be read, is empty, or is not of its content type.
         """
+        payload = self._content()
+        if payload is not None and _is_json(self.content_type or content_type):
+            try:
+                json.loads(payload)
+            except ValueError as error:
+                raise Failure(
+                    f"the payload is not JSON: {error}; nothing was changed",
+                    hint="Name another type with --content-type if it is not meant to be.",
+                ) from error
         return {
-            "payload": self._content(),
+            "payload": payload,
             "run_at": on_clock(self.run_at, session),
             "give_up_at": on_clock(self.give_up_at, session),
             "content_type": self.content_type,
@@ -53,6 +65,11 @@ class Edit:
                 content: bytes = file.read()
         except OSError as error:
             raise Failure(f"{self.payload_file}: cannot be read: {error.strerror}") from error
+        if not content:
+            raise Failure(
+                f"{self.payload_file} is empty; nothing was changed",
+                hint="An empty payload is --payload ''.",
+            )
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -108,6 +125,14 @@ class Pace:
         if self.canary:
             parts.append(f"{self.canary} of them first as a canary")
         return ", ".join(parts) or "all at once"
+
+
+def _is_json(content_type: str) -> bool:
+    # RFC 6839, section 3.1, too: application/problem+json and its like.
+    return (
+        re.fullmatch(r"(application/|text/)?(\S+\+)?json\s*(;.*)?", content_type.lower())
+        is not None
+    )
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -158,9 +158,7 @@ def test_a_redrive_of_many_edits_nothing(rdq: Rdq, dead: Dead, options: list[str
     assert dead.count() == 2
 
 
-@pytest.mark.parametrize(
-    "content", [b'{"order": 43}\n', b"a\0b", b"\0\xff\x1b", "\xe4\n".encode(), b""]
-)
+@pytest.mark.parametrize("content", [b'{"order": 43}\n', b"a\0b", b"\0\xff\x1b", "\xe4\n".encode()])
 def test_a_payload_from_a_file_is_kept_byte_for_byte(
     rdq: Rdq, dead: Dead, db: Connection, tmp_path: Path, content: bytes
 ) -> None:
@@ -245,3 +243,25 @@ def test_what_the_database_refuses_ends_with_its_hint(rdq: Rdq, dead: Dead) -> N
     rdq("dlq", "redrive", uuid4(), exits=4)
     rdq("dlq", "redrive", "--queue", "payments", "--canary", "-1", "--dry-run", exits=1)
     rdq("dlq", "redrive", "not-an-id", exits=2)
+
+
+def test_an_edit_is_of_the_type_that_the_task_has(
+    rdq: Rdq, db: Connection, dead: Dead, tmp_path: Path
+) -> None:
+    dead.letters(1)
+    db.execute(
+        "select rdq.submit('payments', 'h', '{}'::jsonb, error => '{\"class\": \"PERMANENT\"}')"
+    )
+    [(task_id,)] = db.execute("select id from rdq.task where content_type = ''").fetchall()
+    file = tmp_path / "payload"
+    file.write_text("")
+    empty = rdq("dlq", "redrive", task_id, "--payload-file", file, exits=1)
+    assert "is empty; nothing was changed" in empty.stderr
+    for content in ('{"order": 42, "add', "order 42"):
+        file.write_text(content)
+        cut = rdq("dlq", "redrive", task_id, "--payload-file", file, exits=1)
+        assert "the payload is not JSON" in cut.stderr
+    rdq("dlq", "redrive", task_id, "--payload", "order 42", exits=1)
+    assert dead.count() == 2
+    rdq("dlq", "redrive", task_id, "--payload", "order 42", "--content-type", "text/plain")
+    assert dead.count() == 1
