@@ -157,7 +157,7 @@ def test_an_upgrade_that_fails_in_a_function_takes_its_steps_back(
 def test_a_yoyo_that_comes_during_an_upgrade_waits_for_its_end(installed: str) -> None:
     with psycopg.connect(installed) as reader, ThreadPoolExecutor() as pool:
         reader.execute(f"select from {some_view(installed)}".encode())
-        migration = pool.submit(migrate, installed, 30)
+        migration = pool.submit(migrate, installed, 30, reload=True)
         wait_until(lambda: execute(installed, WAITING))
         with psycopg.connect(installed, autocommit=True) as yoyo:
             yoyo.execute("set lock_timeout = '50ms'")
@@ -168,7 +168,7 @@ def test_a_yoyo_that_comes_during_an_upgrade_waits_for_its_end(installed: str) -
 
 
 def test_a_killed_migration_leaves_nothing_in_the_way(installed: str) -> None:
-    call = f"from rdq_runner.migrate import migrate; migrate({installed!r}, 30)"
+    call = f"from rdq_runner.migrate import migrate; migrate({installed!r}, 30, reload=True)"
     with psycopg.connect(installed) as reader:
         reader.execute(f"select from {some_view(installed)}".encode())
         with subprocess.Popen([sys.executable, "-c", call]) as killed:

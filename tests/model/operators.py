@@ -148,8 +148,9 @@ class Operators(World):
         dry_run: bool,
         to_queue: str | None,
     ) -> None:
-        # What a canary leaves to the ticks goes where it came from.
-        to_queue = None if canary else to_queue
+        # Of a canary, and before a paused queue, the ticks send the rest. It goes where it came from.
+        later = bool(canary) or self.model.queues[queue].paused
+        to_queue = None if later else to_queue
         target = to_queue or queue
         [counts], now = self.database.timed(REDRIVE_WHERE, queue, reason, canary, dry_run, to_queue)
         if dry_run:
@@ -157,10 +158,10 @@ class Operators(World):
             return
         seen = self.database.seen()
         sent = [task for task in matching if seen[task.id].status == "PENDING"]
-        for task in sent if canary else matching:
+        for task in sent if later else matching:
             if not task.without_span:
                 self.model.free(target, task.key, now)
-        if canary:
+        if later:
             assert len(sent) <= canary
             for task in sent:
                 assert not self.model.holder(queue, task.key)

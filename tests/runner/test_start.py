@@ -59,7 +59,7 @@ def test_a_database_without_rdq_ends_the_start(database: str, run: Run, db: Any)
     assert "run rdq-runner migrate" in runner.output
 
 
-@pytest.mark.parametrize("version", ["0.2.0", "1.1.0"])
+@pytest.mark.parametrize("version", ["0.1.0", "0.3.0", "1.1.0"])
 def test_a_schema_of_another_version_ends_the_start(queue: Queue, run: Run, version: str) -> None:
     set_version(queue, version)
     runner = run()
@@ -68,7 +68,7 @@ def test_a_schema_of_another_version_ends_the_start(queue: Queue, run: Run, vers
 
 
 def test_a_schema_with_a_later_patch_is_known(queue: Queue, start: Start) -> None:
-    set_version(queue, "0.1.9")
+    set_version(queue, "0.2.9")
     start()
     queue.wait_for("SUCCEEDED", queue.submit("ok"))
 

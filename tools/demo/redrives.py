@@ -160,7 +160,8 @@ order by id"""
         actions,
         [
             ("ada", "redrive", "orders", 1, "asked the customer"),
-            ("ada", "redrive_where", None, 4, "fixed in release 2"),
+            ("ada", "redrive_where", "images", 1, "fixed in release 2"),
+            ("ada", "redrive_where", "orders", 3, "fixed in release 2"),
         ],
     )
     say("And is anything wrong with this installation?")
