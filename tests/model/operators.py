@@ -148,7 +148,7 @@ class Operators(World):
         dry_run: bool,
         to_queue: str | None,
     ) -> None:
-        # Of a canary, and before a paused queue, the ticks send the rest. It goes where it came from.
+        # After a canary, and for a paused queue, ticks send the rest, to where it came from.
         later = bool(canary) or self.model.queues[queue].paused
         to_queue = None if later else to_queue
         target = to_queue or queue
