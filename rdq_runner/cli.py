@@ -65,8 +65,8 @@ main.add_command(doctor)
 def _uninstall(config: Configuration | None, dsn: str, yes: bool) -> None:
     """Take the schema rdq out of the database, with all tasks, histories and the audit.
 
-    It shows what would be lost, and asks. What of others depends on the schema, such as a view of
-    yours, stops it.
+    It shows what would be lost, and asks. If something else depends on the schema, such as a view
+    of your own, nothing is deleted.
     """
     try:
         found = holdings(dsn)

@@ -65,17 +65,16 @@ def uninstall(dsn: str) -> None:
         connection.execute(
             "select set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS * 1000:.0f}ms"]
         )
-        _drop_objects(connection)
+        _refuse_dependents(connection)
+        connection.execute("drop schema if exists rdq cascade")
         connection.execute(f"drop schema if exists {BOOKKEEPING} cascade".encode())
 
 
-def _drop_objects(connection: psycopg.Connection) -> None:
-    # Not "cascade" at once, which would take along what others have built on it.
-    outside = connection.execute(
+def _refuse_dependents(connection: psycopg.Connection) -> None:
+    # "drop schema … cascade" would take along what others have built on it.
+    [(names,)] = connection.execute(
         """
-        select string_agg(distinct pg_describe_object(d.classid, d.objid, 0), ', ')
-        from pg_depend d
-        join (
+        with ours as (
           select 'pg_class'::regclass as classid, c.oid
           from pg_class c where c.relnamespace = to_regnamespace('rdq')
           union all
@@ -84,17 +83,20 @@ def _drop_objects(connection: psycopg.Connection) -> None:
           union all
           select 'pg_type'::regclass, t.oid
           from pg_type t where t.typnamespace = to_regnamespace('rdq')
-        ) o on d.refclassid = o.classid and d.refobjid = o.oid
-        left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
-        left join pg_class v on v.oid = r.ev_class
-        left join pg_attrdef f on d.classid = 'pg_attrdef'::regclass and f.oid = d.objid
-        left join pg_class t on t.oid = f.adrelid
-        left join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid
-        where coalesce(v.relnamespace, t.relnamespace, p.pronamespace) <> to_regnamespace('rdq')
-        """
-    ).fetchone()
-    if outside and outside[0]:
-        raise psycopg.errors.DependentObjectsStillExist(
-            f"these depend on the schema rdq: {outside[0]}; drop or change them first"
         )
-    connection.execute("drop schema if exists rdq cascade")
+        select string_agg(distinct pg_describe_object(d.classid, d.objid, d.objsubid), ', ')
+        from ours o
+        join pg_depend d on d.refclassid = o.classid and d.refobjid = o.oid and d.deptype = 'n'
+        where (d.classid, d.objid) not in (select o.classid, o.oid from ours o)
+          -- A rule, default, constraint, trigger or policy belongs to a table, view or domain.
+          and not exists (
+            select from pg_depend p
+            join ours o on o.classid = p.refclassid and o.oid = p.refobjid
+            where p.classid = d.classid and p.objid = d.objid and p.deptype in ('a', 'i')
+          )
+        """
+    ).fetchall()
+    if names:
+        raise psycopg.errors.DependentObjectsStillExist(
+            f"these depend on the schema rdq: {names}; drop or change them first"
+        )

@@ -7,6 +7,7 @@ create or replace function rdq.purge_audit(older_than interval, reason text defa
 returns bigint
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set intervalstyle = 'postgres'
 as $$
 declare
   moment constant timestamptz := clock_timestamp();

@@ -244,7 +244,7 @@ as $$
     'warning', n.queue,
     format('tasks of handler %s are handed back again and again, the last time %s ago: %s', n.handler,
       rdq._in_words(statement_timestamp() - max(n.finished_at)), rdq._one_line((array_agg(n.message order by n.finished_at desc))[1])),
-    format('select * from rdq.runners where alive;  -- start one that has it; or send them elsewhere: rdq.redrive has to_handler, once they are dead')
+    'select * from rdq.runners where alive;  -- start one that has it; or send them elsewhere: rdq.redrive has to_handler, once they are dead'
   from (
     select q.queue, t.handler, r.message, r.finished_at
     from rdq.queue q

@@ -98,6 +98,7 @@ comment on function rdq.callbacks(text[]) is
 
 create or replace function rdq._audited_endpoint(endpoint rdq.endpoint, was rdq.endpoint default null) returns jsonb
 language sql immutable
+set intervalstyle = 'postgres'
 -- Header fields may be secrets, and whoever looks at the queue sees its audit.
 return case when endpoint.queue is not null then to_jsonb(endpoint) || jsonb_build_object('headers', (
   select coalesce(jsonb_object_agg(field.name, case

@@ -33,6 +33,7 @@ create or replace function rdq.drop_queue(queue text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '5s'
+set intervalstyle = 'postgres'
 as $$
 declare
   before jsonb;
@@ -56,7 +57,7 @@ begin
     perform rdq._refuse('RD004',
       format('queue "%s" is not empty', queue),
       format('A queue is dropped when nothing is in it. What is left in it: select status, count(*) from rdq.tasks where '
-        'queue = %1$L group by status; Live tasks end with rdq.cancel_where, dead letters go with rdq.purge_where. '
+        'queue = %1$L group by status. Live tasks end with rdq.cancel_where, dead letters go with rdq.purge_where. '
         'Succeeded tasks go one by one with rdq.purge, or all of them by retention: '
         'select rdq.alter_queue(%1$L, ''{"keep_succeeded": 0}''); then rdq.tick() until it purges none.', queue));
   end if;
@@ -193,6 +194,7 @@ comment on function rdq._hold_queue_row(text) is
 create or replace function rdq._configure(queue text, settings jsonb, action text) returns void
 language plpgsql
 set lock_timeout = '5s'
+set intervalstyle = 'postgres'
 as $$
 declare
   checked constant jsonb := rdq._checked_settings(settings);
