@@ -22,6 +22,7 @@ from rdq_runner.handlers import Handlers, HandlersError, Registration
 from rdq_runner.leases import Lease
 from rdq_runner.outcomes import Failure, Outcome, Release
 from rdq_runner.overdue import TimeLimits
+from rdq_runner.shortages import RETRY_SECONDS
 from rdq_runner.task import Task
 
 ATTEMPTS: Final = 1000
@@ -30,7 +31,6 @@ START_SECONDS: Final = 60.0
 KILL_SECONDS: Final = 1.0
 # What a handler has started may keep the socket open: so the process itself is looked at too.
 LOOK_SECONDS: Final = 0.5
-RETRY_SECONDS: Final = 10.0
 
 _PROGRAM: Final = (
     "import sys; ends, sys.path[:] = [int(n) for n in sys.argv[1:3]], sys.argv[3:];"

@@ -207,15 +207,8 @@ def _upgrade(
         report(f"applying step {step.id}")
         backend.apply_one(step)
     files = _files()
-    if (
-        reload
-        or pending
-        or backend.value("select (files, objects) from loaded")
-        != (
-            files,
-            _objects(backend),
-        )
-    ):
+    loaded = backend.value("select (files, objects) from loaded")
+    if reload or pending or loaded != (files, _objects(backend)):
         report("loading the functions")
         backend.run_post_apply(migrations)
         backend.execute("delete from loaded")

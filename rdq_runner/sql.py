@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import args_row, class_row, scalar_row
+from psycopg.rows import BaseRowFactory, args_row, class_row, scalar_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from rdq_runner.policies import Policy
@@ -74,17 +74,25 @@ class Functions:
     """The functions of the schema ``rdq``, on one connection in autocommit.
 
     Every method raises `psycopg.Error`; refusals of rdq have an SQLSTATE of class RD.
-
-    Whatever is read comes in binary: as text, a length of time depends on IntervalStyle, and a
-    number on extra_float_digits, by which a clock may be seconds off.
     """
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
 
+    def _rows(
+        self,
+        query: LiteralString,
+        arguments: Sequence[object] | None = None,
+        row_factory: BaseRowFactory[Any] = tuple_row,
+    ) -> list[Any]:
+        # In binary: as text, a length of time depends on IntervalStyle, and a number on
+        # extra_float_digits, by which a clock may be seconds off.
+        cursor = self._connection.cursor(row_factory=row_factory, binary=True)
+        return cursor.execute(query, arguments).fetchall()
+
     def version(self) -> str:
         """Return the version of the schema."""
-        [(version,)] = self._connection.execute("select rdq.version()", binary=True)
+        [(version,)] = self._rows("select rdq.version()")
         return str(version)
 
     def claim(
@@ -103,48 +111,41 @@ class Functions:
             for the answer.
         """
         # A time beyond the years of Python is none for a person either.
-        return (
-            self._connection.cursor(row_factory=args_row(Claim), binary=True)
-            .execute(
-                f"""
-                select task_id, claim_token, queue, handler, handler_version, payload, content_type,
-                  nullif(headers, '{{}}'), attempt_no, attempt_count, redrive_count, created_at,
-                  case when give_up_at < '10000-01-01 00:00Z' then give_up_at end,
-                  extract(epoch from lease_expires_at - claimed_at)::float8,
-                  extract(epoch from claimed_at - due_at)::float8
-                from rdq.claim(
-                  queues => %b::text[], runner => %s, max_tasks => %s, lease => %s::interval,
-                  code_version => %s, not_after => to_timestamp(%s), spare => {SPARE}
-                )
-                """,
-                [queues, runner, max_tasks, lease, code_version, not_after, *spare],
+        return self._rows(
+            f"""
+            select task_id, claim_token, queue, handler, handler_version, payload, content_type,
+              nullif(headers, '{{}}'), attempt_no, attempt_count, redrive_count, created_at,
+              case when give_up_at < '10000-01-01 00:00Z' then give_up_at end,
+              extract(epoch from lease_expires_at - claimed_at)::float8,
+              extract(epoch from claimed_at - due_at)::float8
+            from rdq.claim(
+              queues => %b::text[], runner => %s, max_tasks => %s, lease => %s::interval,
+              code_version => %s, not_after => to_timestamp(%s), spare => {SPARE}
             )
-            .fetchall()
+            """,
+            [queues, runner, max_tasks, lease, code_version, not_after, *spare],
+            args_row(Claim),
         )
 
     def callbacks(self, queues: Sequence[str] | None) -> list[Endpoint]:
         """Return the endpoints of the queues."""
-        return (
-            self._connection.cursor(row_factory=class_row(Endpoint), binary=True)
-            .execute(
-                """
-                select queue, handler, url, timeout, headers, secret, response_rules
-                from rdq.callbacks(queues => %s::text[])
-                """,
-                [queues],
-            )
-            .fetchall()
+        return self._rows(
+            """
+            select queue, handler, url, timeout, headers, secret, response_rules
+            from rdq.callbacks(queues => %s::text[])
+            """,
+            [queues],
+            class_row(Endpoint),
         )
 
     def policies(self, queues: Sequence[str] | None) -> dict[str, Policy]:
         """Return what a runner applies itself, by queue."""
-        rows = self._connection.execute(
+        rows = self._rows(
             """
             select queue, extract(epoch from handler_timeout)::float8, on_version_mismatch
             from rdq.policies(queues => %s::text[])
             """,
             [queues],
-            binary=True,
         )
         return {queue: Policy(timeout, mismatch) for queue, timeout, mismatch in rows}
 
@@ -152,14 +153,13 @@ class Functions:
         self, task_ids: list[UUID], claim_tokens: list[UUID], lease: timedelta | None
     ) -> set[UUID]:
         """Begin the leases anew; return the tasks that are still held."""
-        rows = self._connection.execute(
+        rows = self._rows(
             """
             select rdq.heartbeat(
               task_ids => %b::uuid[], claim_tokens => %b::uuid[], lease => %s::interval
             )
             """,
             [task_ids, claim_tokens, lease],
-            binary=True,
         )
         return {task_id for (task_id,) in rows}
 
@@ -173,31 +173,28 @@ class Functions:
 
         :param failures: as JSON, None for a success.
         """
-        return (
-            self._connection.cursor(row_factory=args_row(Answer), binary=True)
-            .execute(
-                """
-                select status,
-                  case when next_attempt_at < '10000-01-01 00:00Z' then next_attempt_at end,
-                  dead_reason, stale, error_class,
-                  case when next_attempt_at < '10000-01-01 00:00Z'
-                    then extract(epoch from next_attempt_at - clock_timestamp())::float8 end
-                from rdq.report(
-                  task_ids => %b::uuid[], claim_tokens => %b::uuid[], failures => %b::jsonb[]
-                )
-                """,
-                # As text each quote of a failure is escaped: that takes twenty times as long. Nulls
-                # alone would go as text, of which array_nulls says how it is read.
-                [task_ids, claim_tokens, [Jsonb(f or "null", dumps=str) for f in failures]],
+        return self._rows(
+            """
+            select status,
+              case when next_attempt_at < '10000-01-01 00:00Z' then next_attempt_at end,
+              dead_reason, stale, error_class,
+              case when next_attempt_at < '10000-01-01 00:00Z'
+                then extract(epoch from next_attempt_at - clock_timestamp())::float8 end
+            from rdq.report(
+              task_ids => %b::uuid[], claim_tokens => %b::uuid[], failures => %b::jsonb[]
             )
-            .fetchall()
+            """,
+            # As text each quote of a failure is escaped: that takes twenty times as long. Nulls
+            # alone would go as text, of which array_nulls says how it is read.
+            [task_ids, claim_tokens, [Jsonb(f or "null", dumps=str) for f in failures]],
+            args_row(Answer),
         )
 
     def release(
         self, task_ids: list[UUID], claim_tokens: list[UUID], reason: str, delay: timedelta
     ) -> set[UUID]:
         """Hand tasks back, due again after `delay`; return those that were still held."""
-        rows = self._connection.execute(
+        rows = self._rows(
             """
             select rdq.release(
               task_ids => %b::uuid[], claim_tokens => %b::uuid[], reason => %s,
@@ -205,31 +202,31 @@ class Functions:
             )
             """,
             [task_ids, claim_tokens, reason, delay],
-            binary=True,
         )
         return {task_id for (task_id,) in rows}
 
     def seconds_until_due(self, queues: Sequence[str] | None) -> float:
         """Return when the next task is due, by the database's clock: in an hour at most."""
-        [(seconds,)] = self._connection.execute(
+        [(seconds,)] = self._rows(
             """
             select extract(epoch from least(
               rdq.next_due_at(queues => %b::text[]), clock_timestamp() + interval '1 hour'
             ) - clock_timestamp())::float8
             """,
             [queues],
-            binary=True,
         )
         return float(seconds)
 
     def tick(self, max_tasks: int, spare: Spare) -> Tick:
         """Do one step of all that is periodic, in all permitted queues, each part so bounded."""
-        [tick] = self._connection.cursor(row_factory=class_row(Tick), binary=True).execute(
+        tick: Tick
+        [tick] = self._rows(
             f"""
             select reclaimed, given_up, redriven, purged, problems
             from rdq.tick(max_tasks => %s, spare => {SPARE})
             """,
             [max_tasks, *spare],
+            class_row(Tick),
         )
         return tick
 
@@ -272,8 +269,7 @@ class Functions:
 
     def recent_queue_stats(self) -> list[QueueStats]:
         """Return how things stand in each queue that the role may see."""
-        cursor = self._connection.cursor(row_factory=class_row(QueueStats), binary=True)
-        return cursor.execute(QUEUE_STATS).fetchall()
+        return self._rows(QUEUE_STATS, row_factory=class_row(QueueStats))
 
     def refresh_queue_stats(self) -> None:
         """Count what `recent_queue_stats` shows, where that takes long and it is time to."""
@@ -281,24 +277,21 @@ class Functions:
 
     def open_redrives(self) -> dict[str, int]:
         """Return how many bulk redrives are in each state that is not the end."""
-        return dict(self._connection.execute(OPEN_REDRIVES, binary=True).fetchall())
+        return dict(self._rows(OPEN_REDRIVES))
 
     def doctor(self, deep: bool) -> list[Finding]:
         """Return what is wrong, the worst first; deep reads every task."""
-        cursor = self._connection.cursor(row_factory=class_row(Finding), binary=True)
         query = "select severity, subject, finding, advice from rdq.doctor(deep => %s)"
-        return cursor.execute(query, [deep]).fetchall()
+        return self._rows(query, [deep], class_row(Finding))
 
     def clock(self) -> float:
         """Return the database's clock, in seconds since 1970."""
-        [(seconds,)] = self._connection.execute(
-            "select extract(epoch from clock_timestamp())::float8", binary=True
-        )
+        [(seconds,)] = self._rows("select extract(epoch from clock_timestamp())::float8")
         return float(seconds)
 
     def is_direct(self) -> bool:
         """Whether the server process that answers is the one that was connected to: no pooler."""
-        [(pid,)] = self._connection.execute("select pg_backend_pid()", binary=True)
+        [(pid,)] = self._rows("select pg_backend_pid()")
         return bool(pid == self._connection.info.backend_pid)
 
     def read_committed(self) -> None:

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 import click
-import psycopg
 
 from rdq_runner.commands import statements
+from rdq_runner.commands.batches import in_batches
 from rdq_runner.commands.command import ask, command
 from rdq_runner.commands.exits import Exit
 from rdq_runner.commands.filters import Filter, GivenFilter, filter_options
@@ -18,8 +18,7 @@ from rdq_runner.commands.previews import (
     counted,
     refuse_more,
 )
-from rdq_runner.commands.progress import Progress
-from rdq_runner.commands.session import Session
+from rdq_runner.commands.session import Row, Session
 
 _GROUPS = 100
 
@@ -113,23 +112,11 @@ def _purge_batches(
     :raises MoreMatch: more matches; nothing was deleted.
     """
     statement = statements.purge_where(preview.filters.arguments, reason, batch, dry_run=False)
-    purged, step = 0, {"purged": 0, "remaining": preview.matched}
-    try:
-        with Progress(preview.matched) as progress:
-            while step["remaining"]:
-                with session.transaction():
-                    step = session.row(statement)
-                    refuse_more(purged + step["purged"] + step["remaining"], preview.matched)
-                purged += step["purged"]
-                progress.update(purged, f"{step['remaining']} remain")
-                if not step["purged"]:
-                    break
-    except (KeyboardInterrupt, psycopg.Error, MoreMatch) as error:
-        if isinstance(error, MoreMatch) and purged == 0:
-            raise
-        click.echo(f"stopped: {counted(purged)} purged, the others are untouched", err=True)
-        if isinstance(error, MoreMatch):
-            return Exit.STOPPED
-        raise
-    output.record({"purged": purged, "remaining": step["remaining"]}, session.now)
-    return Exit.STOPPED if step["remaining"] else Exit.DONE
+
+    def step(purged: int) -> Row:
+        with session.transaction():
+            row = session.row(statement)
+            refuse_more(purged + row["purged"] + row["remaining"], preview.matched)
+        return row
+
+    return in_batches(session, output, step, "purged", preview.matched, counted)

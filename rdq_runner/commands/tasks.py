@@ -5,11 +5,11 @@ from uuid import UUID
 import click
 
 from rdq_runner.commands import statements
+from rdq_runner.commands.batches import in_batches
 from rdq_runner.commands.command import ask, command
 from rdq_runner.commands.exits import Exit, Failure
 from rdq_runner.commands.filters import on_clock
 from rdq_runner.commands.output import Output
-from rdq_runner.commands.progress import Progress
 from rdq_runner.commands.session import Session
 from rdq_runner.commands.times import Moment, past
 
@@ -85,20 +85,16 @@ def _cancel(
     if dry_run or not count:
         output.record(row, session.now)
         return Exit.WOULD_CHANGE if count else Exit.NOTHING
-    if not ask(f"Cancel {count} tasks?", yes=yes):
+    if not ask(f"Cancel {_counted(count)}?", yes=yes):
         return Exit.REFUSED
-    cancelled, step = 0, row
-    with Progress(count) as progress:
-        while step["remaining"]:
-            step = session.row(
-                statements.cancel_where({**filters, "reason": reason}, dry_run=False)
-            )
-            cancelled += step["cancelled"]
-            progress.update(cancelled, f"{step['remaining']} remain")
-            if not step["cancelled"]:
-                break
-    output.record({"cancelled": cancelled, "remaining": step["remaining"]}, session.now)
-    return Exit.STOPPED if step["remaining"] else Exit.DONE
+    statement = statements.cancel_where({**filters, "reason": reason}, dry_run=False)
+    return in_batches(
+        session, output, lambda _: session.row(statement), "cancelled", count, _counted
+    )
+
+
+def _counted(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
 
 
 def show_task(session: Session, output: Output, task_id: UUID) -> None:

@@ -37,6 +37,22 @@ def test_many_are_cancelled_after_a_question(rdq: Rdq, db: Connection) -> None:
     rdq("task", "cancel", *filters, "--yes", exits=4)
 
 
+def test_what_was_cancelled_before_an_error_is_said(rdq: Rdq, db: Connection) -> None:
+    submit(db, "newsletter", 5)
+    db.execute(
+        """
+        create function rdq._fails() returns trigger language plpgsql as $$
+        begin
+          raise 'disk full';
+        end $$;
+        create trigger fails before insert on rdq.audit for each row execute function rdq._fails()
+        """
+    )
+    failed = rdq("task", "cancel", "--queue", "mails", "--yes", exits=1)
+    assert "stopped: 0 tasks cancelled, the others are untouched" in failed.stderr
+    assert live(db) == 5
+
+
 def test_a_cancel_of_nothing_in_particular_is_refused(rdq: Rdq, db: Connection) -> None:
     submit(db, "newsletter", 1)
     rdq("task", "cancel", exits=2)
