@@ -204,19 +204,13 @@ create or replace function rdq._check_live_filter(filter jsonb) returns void
 language plpgsql stable
 as $$
 begin
-  if filter = '{}' then
-    perform rdq._refuse('RD002',
-      'the filter is empty', 'Name what you mean: at least the queue, or a time (since => ''-infinity'' is everything).');
-  end if;
+  perform rdq._check_action_filter(filter);
   if filter ->> 'status' not in ('PENDING', 'IN_FLIGHT') then
     perform rdq._refuse('RD002',
       format('status is %s', left(filter ->> 'status', 60)), 'Give PENDING or IN_FLIGHT, or null for both: nothing else can be cancelled.');
   end if;
   if filter ? 'handler' then
     perform rdq._check_name('handler', filter ->> 'handler');
-  end if;
-  if filter ? 'queue' then
-    perform rdq._require('operator', filter ->> 'queue'), rdq._queue(filter ->> 'queue');
   end if;
 end
 $$;
