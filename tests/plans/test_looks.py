@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from tests.plans import graves
+from tests.plans import graves, pages
 
 PAGES_FOR_A_LIST = 3_000
 """A hundred rows, each with its task and its attempts; before them a look at the newest 2,000."""
@@ -101,21 +101,13 @@ def measure(db: psycopg.Connection[Any], state: str, queries: list[Look]) -> lis
     """Say which looks touch more pages than they may."""
     excess = []
     for look in queries:
-        # Twice: when DDL of others, in any database, has overrun its caches, a session reads the
-        # catalogue again, up to two thousand pages.
-        pages = min(touched(db, look), touched(db, look))
-        if pages > look.pages:
-            excess.append(f"{look.query} {state}: {pages} > {look.pages}")
+        before = pages.so_far(db)
+        rows = db.execute(look.query.encode()).fetchall()
+        touched = pages.so_far(db) - before
+        assert len(rows) == look.rows, look.query
+        if touched > look.pages:
+            excess.append(f"{look.query} {state}: {touched} > {look.pages}")
     return excess
-
-
-def touched(db: psycopg.Connection[Any], look: Look) -> int:
-    """Look once; return how many pages that touched."""
-    explain = f"explain (analyze, buffers, format json) {look.query}".encode()
-    [(plans,)] = db.execute(explain).fetchall()
-    plan = plans[0]["Plan"]
-    assert plan["Actual Rows"] == look.rows, look.query
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 def long_values_read(db: psycopg.Connection[Any]) -> int:
