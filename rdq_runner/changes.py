@@ -69,18 +69,21 @@ def apply(
     *,
     dry_run: bool = False,
     show: Callable[[str], object] = lambda line: None,
+    wait_seconds: float = 60.0,
 ) -> Changes:
     """Make the queues and endpoints of the database those of the file; again, it changes nothing.
 
     :param connection: in autocommit.
     :param dry_run: find out what would change, and change nothing.
     :param show: is given each line of the changes, before they are kept.
+    :param wait_seconds: how long to wait for another session that applies a file.
     :raises ConfigurationError: the database refuses something; nothing was changed.
-    :raises psycopg.Error: it cannot be reached, or has no such functions.
+    :raises psycopg.Error: it cannot be reached, has no such functions, or another session is in the
+        way.
     """
     with connection.transaction() as transaction:
         application = _Application(connection, configuration)
-        application.run()
+        application.run(wait_seconds)
         if application.problems:
             raise ConfigurationError("\n".join(application.problems))
         for line in application.changes.lines():
@@ -98,9 +101,9 @@ class _Application:
         self.changes = Changes()
         self.problems: list[str] = []
 
-    def run(self) -> None:
+    def run(self, wait_seconds: float) -> None:
         rdq, file = self._rdq, self._file
-        rdq.take_turn()
+        rdq.take_turn(wait_seconds)
         self.changes.left_alone = [
             *(f"queue {queue}" for queue in sorted(rdq.queue_names() - file.queues.keys())),
             *(f"endpoint {q} {h}" for q, h in sorted(rdq.endpoint_keys() - file.endpoints.keys())),

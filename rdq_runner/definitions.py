@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from rdq_runner import locks
 from rdq_runner.storable import Json
 
 # Columns of rdq.queues that say what a queue is or does, and not how it is set.
@@ -26,11 +27,19 @@ class Definitions:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
-    def take_turn(self) -> None:
-        """Wait until no other transaction holds this turn, and hold it until the end of ours."""
-        self._connection.execute(
-            "select pg_advisory_xact_lock(hashtextextended('rdq-runner apply', 0))"
-        )
+    def take_turn(self, seconds: float) -> None:
+        """Wait for others that apply a file, and hold the turn until our transaction ends.
+
+        :raises psycopg.errors.LockNotAvailable: another session kept it for so long.
+        """
+        try:
+            locks.take_turn(self._connection, "rdq-runner apply", seconds, in_transaction=True)
+        except psycopg.errors.LockNotAvailable as error:
+            raise psycopg.errors.LockNotAvailable(
+                f"another rdq-runner apply has held its lock for {seconds:g} s: {error}; nothing"
+                " was changed. Try again when it has ended, or, if it is something else, end it"
+                " with pg_terminate_backend"
+            ) from error
 
     def setting_names(self) -> list[str]:
         """Return the settings that a queue has: those that the view shows."""

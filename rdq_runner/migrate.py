@@ -21,7 +21,7 @@ from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.connections import DatabaseURI
 from yoyo.migrations import MigrationList, default_migration_table
 
-from rdq_runner import conninfo, schema
+from rdq_runner import conninfo, locks, schema
 
 BOOKKEEPING = "rdq_migrations"
 """The schema of yoyo's tables and of ours about the steps."""
@@ -83,8 +83,10 @@ def migrate(
             return _try_to_upgrade(backend, migrations, report, reload)
         except psycopg.errors.LockNotAvailable as error:
             raise MigrationError(
-                f"another session kept a lock on the schema for {lock_timeout_seconds:g} s"
-                f" ({error}); nothing was changed: end that session, or try again later"
+                f"another session kept a lock on the schema for {lock_timeout_seconds:g} s:"
+                f" {locks.schema_holders(backend.connection, lock_timeout_seconds)} ({error});"
+                " nothing was changed. Try again when it has ended, or end it with"
+                " pg_terminate_backend"
             ) from error
 
 
@@ -150,13 +152,13 @@ class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]
 
 def _take_turn(backend: _Backend, wait_seconds: float) -> None:
     """Wait for other migrations to end. The lock is the session's, and goes with the connection."""
-    backend.limit_waiting(wait_seconds)
     try:
-        backend.value("select pg_advisory_lock(hashtextextended(%s, 0))", BOOKKEEPING)
+        locks.take_turn(backend.connection, BOOKKEEPING, wait_seconds)
     except psycopg.errors.LockNotAvailable as error:
         raise MigrationError(
-            f"another migration of this database has been running for {wait_seconds:g} s;"
-            " nothing was changed: wait until it has ended, and try again"
+            f"another migration of this database has held its lock for {wait_seconds:g} s: {error};"
+            " nothing was changed. Try again when it has ended, or, if it is no migration, end it"
+            " with pg_terminate_backend"
         ) from error
 
 

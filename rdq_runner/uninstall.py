@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from rdq_runner import conninfo
+from rdq_runner import conninfo, locks
 from rdq_runner.migrate import BOOKKEEPING
 
 LOCK_SECONDS = 5.0
@@ -61,7 +61,19 @@ def uninstall(dsn: str) -> None:
     :raises psycopg.Error: the database cannot be reached, or refuses it: something of others
         depends on the schema, or is in the way.
     """
-    with closing(conninfo.connect(dsn)) as connection, connection.transaction():
+    with closing(conninfo.connect(dsn)) as connection:
+        try:
+            _drop(connection)
+        except psycopg.errors.LockNotAvailable as error:
+            raise psycopg.errors.LockNotAvailable(
+                f"another session kept a lock on the schema for {LOCK_SECONDS:g} s:"
+                f" {locks.schema_holders(connection, LOCK_SECONDS)}; nothing was deleted. Try again"
+                " when it has ended, or end it with pg_terminate_backend"
+            ) from error
+
+
+def _drop(connection: psycopg.Connection) -> None:
+    with connection.transaction():
         connection.execute(
             "select set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS * 1000:.0f}ms"]
         )

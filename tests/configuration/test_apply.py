@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -10,9 +11,11 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from rdq_runner import changes, configuration
 from rdq_runner.definitions import Definitions
 from tests.configuration.command import ROOT, rdq_runner
 from tests.configuration.conftest import Apply, Contents
+from tests.conftest import Connect
 
 FILE = """
 [queues.payments]
@@ -214,6 +217,18 @@ def test_two_at_once_take_turns(
         "nothing to change",
         "nothing to change",
     ]
+
+
+def test_who_keeps_the_turn_is_named(
+    db: psycopg.Connection[Any], connect: Connect, file: Path
+) -> None:
+    file.write_text(FILE)
+    stranger = connect()
+    stranger.execute("select pg_advisory_lock(hashtextextended('rdq-runner apply', 0))")
+    holder = f"process {stranger.info.backend_pid} of role .*; nothing was changed"
+    with pytest.raises(psycopg.errors.LockNotAvailable, match=holder):
+        changes.apply(db, configuration.load(file), wait_seconds=0.1)
+    assert db.execute("select count(*) from rdq.queues").fetchone() == (0,)
 
 
 @pytest.fixture

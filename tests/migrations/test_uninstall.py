@@ -88,6 +88,16 @@ def test_uninstall_takes_nothing_of_others_along(installed: str, built: str) -> 
     assert holdings(installed) is None
 
 
+def test_uninstall_names_who_is_in_the_way(installed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rdq_runner.uninstall.LOCK_SECONDS", 0.1)
+    with psycopg.connect(installed) as reader:
+        reader.execute("select from rdq.queues")
+        holder = f"process {reader.info.backend_pid} of role .*; nothing was deleted"
+        with pytest.raises(psycopg.errors.LockNotAvailable, match=holder):
+            uninstall(installed)
+    uninstall(installed)
+
+
 def test_an_upgrade_with_nothing_to_do_does_not_wait_for_who_has_read_a_view(
     installed: str,
 ) -> None:
