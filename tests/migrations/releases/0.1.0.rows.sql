@@ -1,6 +1,6 @@
 -- Every kind of row that a database of 0.1.0 can have. 0.1.0.sql.gz is a dump of it, made by
 --   createdb r && rdq-runner migrate --dsn dbname=r && psql -d r -f 0.1.0.rows.sql     # with rdq-runner 0.1.0
---   pg_dump --no-owner --no-acl -n rdq -n rdq_migrations r | gzip -n9 > 0.1.0.sql.gz   # with pg_dump 15
+--   pg_dump --no-owner --no-acl --no-toast-compression -n rdq -n rdq_migrations r | gzip -n9 > 0.1.0.sql.gz   # with pg_dump 15
 select rdq.create_queue('plain');
 select rdq.create_queue('every.setting', '{"max_attempts": 2, "ambiguous_attempts": 1, "vanish_limit": 1, "max_releases": 0,
   "backoff_base": "1 second", "backoff_factor": 3, "backoff_cap": "1 minute", "ladder": ["1 second", "1 hour"], "jitter": 0,
