@@ -34,6 +34,7 @@ create or replace function rdq.runner_seen(
 ) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
 as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -78,23 +79,28 @@ begin
   where r.ctid = any (array(
     select o.ctid from rdq.runner o where o.seen_at < moment - interval '1 day' limit 100 for update skip locked
   ));
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('the entry of runner "%s"', left(runner, 60)));
 end
 $$;
 
 comment on function rdq.runner_seen(text, text, text, text, text[], integer, integer, integer) is
-'Notes in rdq.runners that a runner lives, and what it is doing; runners call it every few seconds. Of its queues those are kept that exist and in which the caller may work. The entry of a live runner is changed only by the role that wrote it. Errors: RD002, RD007.';
+'Notes in rdq.runners that a runner lives, and what it is doing; runners call it every few seconds. Of its queues those are kept that exist and in which the caller may work. The entry of a live runner is changed only by the role that wrote it. Errors: RD002, RD007, RD010.';
 
 create or replace function rdq.runner_gone(runner text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
 as $$
 begin
   delete from rdq.runner r where r.runner = runner_gone.runner collate "C" and rdq._may_change_runner(r);
+exception when lock_not_available then
+  perform rdq._refuse_busy(format('the entry of runner "%s"', left(runner, 60)));
 end
 $$;
 
 comment on function rdq.runner_gone(text) is
-'Takes a runner that has stopped out of rdq.runners; one of another role only where it has not been seen for 30 seconds.';
+'Takes a runner that has stopped out of rdq.runners; one of another role only where it has not been seen for 30 seconds. Errors: RD010.';
 
 create or replace function rdq._may_change_runner(runner rdq.runner) returns boolean
 language sql stable
