@@ -1,7 +1,7 @@
 begin;
 \ir ../helpers/common.psql
 \ir ../helpers/roles.psql
-select plan(12);
+select plan(21);
 
 select rdq.create_queue(q.name) from unnest('{a,b}'::text[]) q (name);
 create role rdq_test_alice;
@@ -15,6 +15,16 @@ return (select string_agg(format('%s %s %s', r.runner, r.code_version, r.queues)
 select is(pg_temp.as_role('rdq_test_bob', 'select rdq.runner_seen(''prod-b'', ''h'', ''1'', ''v1'', ''{b}'')'), '', 'its own entry');
 select is(pg_temp.as_role('rdq_test_alice', 'select rdq.runner_gone(''prod-b'')'), '', 'another one may say that it is gone');
 select is(pg_temp.entries(), 'prod-b v1 {b}', 'to no effect');
+select pg_temp.create_role(c.name) from unnest('{producer,viewer,operator,admin}'::text[]) c (name);
+select is(
+  pg_temp.as_role('rdq_test_' || c.name, a.statement), case when c.name <> 'admin' then '42501' else a.of_admin end,
+  c.name || ': ' || a.statement)
+from unnest('{producer,viewer,operator,admin}'::text[]) c (name)
+cross join (values
+  ('select rdq.runner_gone(''prod-b'')', ''),
+  ('select rdq.runner_seen(''prod-b'', ''h'', ''1'', ''v9'', ''{b}'')', 'RD007')
+) a (statement, of_admin);
+select is(pg_temp.entries(), 'prod-b v1 {b}', 'nor has a role of another capability any');
 select is(pg_temp.as_role('rdq_test_alice', 'select rdq.runner_seen(''prod-b'', ''h'', ''1'', ''v9'', ''{a}'')'), 'RD007', 'and may not take it over');
 select is(pg_temp.as_role('rdq_test_alice', 'select rdq.runner_seen(''mine'', ''h'', ''1'', ''v9'', ''{a,b,none}'')'), '', 'of the queues in an entry');
 select is(pg_temp.entries(), 'mine v9 {a}, prod-b v1 {b}', 'those are kept in which the role may work');

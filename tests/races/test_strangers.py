@@ -33,9 +33,12 @@ def stranger(roles: Roles) -> psycopg.Connection[Row]:
     return roles.connect(roles.create("stranger"))
 
 
+@pytest.mark.parametrize("capability", [None, "producer", "worker", "viewer", "operator", "admin"])
 def test_a_stranger_who_holds_the_lock_of_every_queue_holds_up_nobody(
-    first: Session, second: Session, roles: Roles, stranger: psycopg.Connection[Any]
+    first: Session, second: Session, roles: Roles, capability: str | None
 ) -> None:
+    name = roles.create("stranger")
+    stranger = roles.connect(roles.grant(name, capability, "*") if capability else name)
     role = roles.create("granted")
     second.execute("select rdq.create_queue('other')")
     stranger.execute(LOCK, [["q", "other"]])
