@@ -12,7 +12,8 @@ create or replace function rdq.redrive(
   headers jsonb default null,
   to_queue text default null,
   to_handler text default null,
-  to_handler_version text default null
+  to_handler_version text default null,
+  expected_redrive_count integer default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -22,13 +23,14 @@ begin
   return query
   select r.*
   from rdq._redrive_one(
-    task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+    task_id, convert_to(payload, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version,
+    expected_redrive_count
   ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text, text, jsonb, text, text, text) is
-'Puts one dead letter back, from run_at, with the deadline give_up_at (default: the task''s original span from then on). payload, content_type and headers may be edited: what is given replaces what was, the rest stays, also the content type of another payload; the audit keeps what changed, before and after. to_queue, to_handler and to_handler_version send it elsewhere, for good. One that was submitted after its own deadline has no span: it needs a give_up_at. Errors: RD001, RD002, RD003, RD004 where it is not dead, RD006, RD007, RD008 where a live task has its dedupe key, RD010.';
+comment on function rdq.redrive(uuid, text, timestamptz, timestamptz, text, text, jsonb, text, text, text, integer) is
+'Puts one dead letter back, from run_at, with the deadline give_up_at (default: the task''s original span from then on). payload, content_type and headers may be edited: what is given replaces what was, the rest stays, also the content type of another payload; the audit keeps what changed, before and after. to_queue, to_handler and to_handler_version send it elsewhere, for good. expected_redrive_count is the redrive_count that the caller has seen: a task that was redriven since, and has died again, is refused. One that was submitted after its own deadline has no span: it needs a give_up_at. Errors: RD001, RD002, RD003, RD004 where it is not dead, or was redriven since, RD006, RD007, RD008 where a live task has its dedupe key, RD010.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -40,7 +42,8 @@ create or replace function rdq.redrive(
   headers jsonb default null,
   to_queue text default null,
   to_handler text default null,
-  to_handler_version text default null
+  to_handler_version text default null,
+  expected_redrive_count integer default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -50,12 +53,13 @@ begin
   return query
   select r.*
   from rdq._redrive_one(
-    task_id, payload, run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+    task_id, payload, run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version,
+    expected_redrive_count
   ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a payload of bytes.';
+comment on function rdq.redrive(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text, integer) is 'redrive() with a payload of bytes.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -67,7 +71,8 @@ create or replace function rdq.redrive(
   headers jsonb default null,
   to_queue text default null,
   to_handler text default null,
-  to_handler_version text default null
+  to_handler_version text default null,
+  expected_redrive_count integer default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -77,12 +82,13 @@ begin
   return query
   select r.*
   from rdq._redrive_one(
-    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version,
+    expected_redrive_count
   ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a JSON payload, kept byte for byte.';
+comment on function rdq.redrive(uuid, json, timestamptz, timestamptz, text, text, jsonb, text, text, text, integer) is 'redrive() with a JSON payload, kept byte for byte.';
 
 create or replace function rdq.redrive(
   task_id uuid,
@@ -94,7 +100,8 @@ create or replace function rdq.redrive(
   headers jsonb default null,
   to_queue text default null,
   to_handler text default null,
-  to_handler_version text default null
+  to_handler_version text default null,
+  expected_redrive_count integer default null
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -104,12 +111,13 @@ begin
   return query
   select r.*
   from rdq._redrive_one(
-    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version
+    task_id, convert_to(payload::text, 'UTF8'), run_at, give_up_at, reason, content_type, headers, to_queue, to_handler, to_handler_version,
+    expected_redrive_count
   ) r;
 end
 $$;
 
-comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() with a JSON payload.';
+comment on function rdq.redrive(uuid, jsonb, timestamptz, timestamptz, text, text, jsonb, text, text, text, integer) is 'redrive() with a JSON payload.';
 
 create or replace function rdq._redrive_one(
   task_id uuid,
@@ -121,7 +129,8 @@ create or replace function rdq._redrive_one(
   headers jsonb,
   to_queue text,
   to_handler text,
-  to_handler_version text
+  to_handler_version text,
+  expected_redrive_count integer
 ) returns table (status text, next_attempt_at timestamptz, redrive_count integer)
 language plpgsql
 as $$
@@ -133,7 +142,10 @@ begin
   perform rdq._check_edit(task, payload, content_type, headers, run_at, give_up_at);
   perform rdq._check_target(to_queue, to_handler, to_handler_version);
   -- _redrive() passes over what is locked; one that was named is waited for.
-  perform from rdq.dead d where d.task_id = task.id for update;
+  perform
+  from rdq.dead d
+  where d.task_id = task.id and (expected_redrive_count is null or d.life = expected_redrive_count)
+  for update;
   if not found then
     perform rdq._refuse_to_redrive(task.id);
   end if;
@@ -161,7 +173,7 @@ exception when lock_not_available then
 end
 $$;
 
-comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text) is 'redrive() of one task, with the payload as bytes.';
+comment on function rdq._redrive_one(uuid, bytea, timestamptz, timestamptz, text, text, jsonb, text, text, text, integer) is 'redrive() of one task, with the payload as bytes.';
 
 create or replace function rdq._check_target(to_queue text, to_handler text, to_handler_version text) returns void
 language plpgsql

@@ -69,7 +69,7 @@ select set_eq(
   '{text,json,jsonb,bytea}'::text[],
   'so does redrive');
 select is(
-  bool_and(e.parameters = '{task_id,payload,run_at,give_up_at,reason,content_type,headers,to_queue,to_handler,to_handler_version}'), true, 'redrive has its parameters')
+  bool_and(e.parameters = '{task_id,payload,run_at,give_up_at,reason,content_type,headers,to_queue,to_handler,to_handler_version,expected_redrive_count}'), true, 'redrive has its parameters')
 from existing e where e.name = 'redrive';
 
 select * from finish();
