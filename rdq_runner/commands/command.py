@@ -130,11 +130,21 @@ def ask(question: str, *, yes: bool) -> bool:
     """
     if yes:
         return True
-    if not sys.stdin.isatty():
+    if not on_terminal():
         click.echo("refused: there is no terminal to ask on; give --yes to confirm", err=True)
         return False
+    return confirmed(question)
+
+
+def on_terminal() -> bool:
+    """Whether there is somebody to ask; a process may have no stdin at all."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def confirmed(question: str, *, default: bool = False) -> bool:
+    """Ask on the terminal, and say that nothing was changed if the answer is no."""
     with contextlib.suppress(click.Abort):
-        if click.confirm(question, err=True):
+        if click.confirm(question, default=default, err=True):
             return True
     click.echo("nothing was changed", err=True)
     return False

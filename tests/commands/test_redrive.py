@@ -1,6 +1,8 @@
 """A redrive does what was shown, after it was asked for, and no more."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -71,6 +73,17 @@ def test_without_a_terminal_and_without_yes_it_refuses(
     assert refused.stdout == ""
     assert dead.count() == 3
     assert db.execute("select * from rdq.audit_log").fetchall() == before
+
+
+@pytest.mark.parametrize("command", ["redrive", "purge"])
+def test_a_process_without_stdin_has_nobody_to_ask(database: str, dead: Dead, command: str) -> None:
+    dead.letters()
+    program = [sys.executable, "-m", "rdq_runner", "dlq", command, "--all", "--dsn", database]
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *program]
+    done = subprocess.run(closed, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (5, False)
+    assert "refused: there is no terminal to ask on" in done.stderr
+    assert dead.count() == 1
 
 
 @pytest.mark.parametrize("command", ["redrive", "purge"])
