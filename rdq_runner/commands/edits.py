@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
+from typing import Any, Final
 
 import click
 from psycopg.types.json import Jsonb
@@ -22,59 +23,40 @@ from rdq_runner.commands.times import Moment, duration, future, length
 class Edit:
     """What is changed in one task; None stays as it is."""
 
-    payload: str | None
-    payload_file: str | None
-    content_type: str | None
-    headers: tuple[tuple[str, str], ...]
+    payload: str | bytes | None = None
+    content_type: str | None = None
+    headers: Mapping[str, str] | None = None
     run_at: Moment | None
     give_up_at: Moment | None
 
     def __bool__(self) -> bool:
-        return any(value not in (None, ()) for value in vars(self).values())
+        return any(value is not None for value in vars(self).values())
 
-    def arguments(self, session: Session, content_type: str) -> dict[str, object]:
-        """Return what to pass to the function.
+    def check(self, content_type: str) -> None:
+        """Refuse a payload that is not of its content type.
 
         :param content_type: of the task as it is.
-        :raises Failure: the file cannot be read, is empty, or is not of its content type.
+        :raises Failure: it is not JSON, and should be.
         """
-        payload = self._content()
-        if payload is not None and _is_json(self.content_type or content_type):
-            try:
-                json.loads(payload)
-            except ValueError as error:
-                raise Failure(
-                    f"the payload is not JSON: {error}; nothing was changed",
-                    hint="Name another type with --content-type if it is not meant to be.",
-                ) from error
+        if self.payload is None or not is_json(self.content_type or content_type):
+            return
+        try:
+            json.loads(self.payload)
+        except ValueError as error:
+            raise Failure(
+                f"the payload is not JSON: {error}; nothing was changed",
+                hint="Name another type with --content-type if it is not meant to be.",
+            ) from error
+
+    def arguments(self, session: Session) -> dict[str, object]:
+        """Return what to pass to the function."""
         return {
-            "payload": payload,
+            "payload": self.payload,
             "run_at": on_clock(self.run_at, session),
             "give_up_at": on_clock(self.give_up_at, session),
             "content_type": self.content_type,
-            "headers": Jsonb(dict(self.headers)) if self.headers else None,
+            "headers": None if self.headers is None else Jsonb(self.headers),
         }
-
-    def _content(self) -> str | bytes | None:
-        if self.payload_file is None:
-            return self.payload
-        if self.payload is not None:
-            raise click.UsageError("give one of --payload and --payload-file")
-        try:
-            with click.open_file(self.payload_file, "rb") as file:
-                content: bytes = file.read()
-        except OSError as error:
-            raise Failure(f"{self.payload_file}: cannot be read: {error.strerror}") from error
-        if not content:
-            raise Failure(
-                f"{self.payload_file} is empty; nothing was changed",
-                hint="An empty payload is --payload ''.",
-            )
-        try:
-            text = content.decode()
-        except UnicodeDecodeError:
-            return content
-        return content if "\0" in text else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,12 +109,50 @@ class Pace:
         return ", ".join(parts) or "all at once"
 
 
-def _is_json(content_type: str) -> bool:
+def as_argument(payload: bytes) -> str | bytes:
+    """Return a payload as text, where PostgreSQL and an editor take it for one."""
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return payload
+    return payload if "\0" in text else text
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a payload of this type is JSON."""
     # RFC 6839, section 3.1, too: application/problem+json and its like.
     return (
         re.fullmatch(r"(application/|text/)?(\S+\+)?json\s*(;.*)?", content_type.lower())
         is not None
     )
+
+
+def _edit(
+    payload: str | None = None,
+    payload_file: str | None = None,
+    headers: tuple[tuple[str, str], ...] = (),
+    **others: Any,
+) -> Edit:
+    if payload_file is None:
+        content: str | bytes | None = payload
+    elif payload is None:
+        content = as_argument(_content(payload_file))
+    else:
+        raise click.UsageError("give one of --payload and --payload-file")
+    return Edit(payload=content, headers=dict(headers) or None, **others)
+
+
+def _content(name: str) -> bytes:
+    try:
+        with click.open_file(name, "rb") as file:
+            content: bytes = file.read()
+    except OSError as error:
+        raise Failure(f"{name}: cannot be read: {error.strerror}") from error
+    if not content:
+        raise Failure(
+            f"{name} is empty; nothing was changed", hint="An empty payload is --payload ''."
+        )
+    return content
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -156,11 +176,11 @@ def _share(text: str) -> float | Null:
     return share
 
 
-edit_options = collected(
-    "edit",
-    Edit,
+_payload_options: Final = (
     click.option("--payload", metavar="TEXT", help="New payload."),
     click.option("--payload-file", type=click.Path(), help="New payload; - is stdin."),
+)
+_type_options: Final = (
     click.option("--content-type", metavar="TEXT", help="Of the payload.  [default: as it was]"),
     click.option(
         "--header",
@@ -170,10 +190,20 @@ edit_options = collected(
         metavar="NAME=VALUE",
         help="New headers, instead of all.",
     ),
+)
+_time_options: Final = (
     click.option("--run-at", type=future, metavar="TIME", help="Not before: 'in 2h'."),
     click.option("--give-up-at", type=future, metavar="TIME", help="Dead if not done by then."),
 )
+
+edit_options = collected("edit", _edit, *_payload_options, *_type_options, *_time_options)
 """Gives a command the options of an `Edit`."""
+
+editor_options = collected("edit", _edit, *_type_options, *_time_options)
+"""Those of an `Edit` whose payload comes from an editor."""
+
+revert_options = collected("edit", _edit, *_time_options)
+"""Those of an `Edit` that is what a task was before."""
 
 target_options = collected(
     "target",

@@ -23,10 +23,10 @@ class Exit(IntEnum):
 
 MEANINGS: Final = {
     Exit.DONE: "done; a list may be empty",
-    Exit.ERROR: "the database refuses it or is away, or a file is wrong",
+    Exit.ERROR: "the database refuses it or is away, a file is wrong, or the editor failed",
     Exit.USAGE: "the command line is wrong",
     Exit.WOULD_CHANGE: "with --dry-run: there is something to change; nothing was",
-    Exit.NOTHING: "nothing matches, or what is named does not exist",
+    Exit.NOTHING: "nothing matches, nothing was edited, or what is named does not exist",
     Exit.REFUSED: "not confirmed; nothing was changed",
     Exit.STOPPED: "the redrive was halted, paused or cancelled; or a purge could not go on",
     Exit.DIED_AGAIN: "the redrive that was watched is done, and some of its tasks died again",

@@ -69,13 +69,10 @@ def redrive_dead_letters(
     if task_id is not None:
         if given or everything or pace or dry_run or watching:
             raise click.UsageError("one task has no filter, no pace, no dry run, and no watch")
-        # What it is now, of which an edit must not make something else by accident.
-        now = session.row(statements.envelope(task_id))["envelope"] if edit else {}
-        changes = {
-            **edit.arguments(session, now.get("content_type", "")),
-            **target.arguments,
-            "reason": reason,
-        }
+        if edit:
+            # What it is now, of which an edit must not make something else by accident.
+            edit.check(session.row(statements.envelope(task_id))["envelope"]["content_type"])
+        changes = {**edit.arguments(session), **target.arguments, "reason": reason}
         row = session.row(statements.redrive(task_id, changes))
         output.record({"task_id": task_id, **row}, session.now)
         return None

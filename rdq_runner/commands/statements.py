@@ -214,6 +214,23 @@ def audit_log(conditions: Arguments, max_rows: int) -> Statement:
     return _look("audit_log", texts, {**given, "max_rows": max_rows}, order="id desc")
 
 
+def edits(task_id: UUID, audit_id: int | None, max_rows: int) -> Statement:
+    """Return what edits of a task have replaced, the newest first.
+
+    :param audit_id: of the only one that is wanted.
+    """
+    conditions = [
+        "task_id = %(task_id)s",
+        "action = 'redrive'",
+        "before ?| '{payload,content_type,headers}'",
+    ]
+    values: dict[str, object] = {"task_id": task_id, "max_rows": max_rows}
+    if audit_id is not None:
+        conditions.append("id = %(audit_id)s")
+        values["audit_id"] = audit_id
+    return _look("audit_log", conditions, values, order="id desc")
+
+
 def _rows(function: str, arguments: Arguments) -> Statement:
     return _call(f"select * from rdq.{function}", arguments)
 

@@ -38,6 +38,8 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "dlq show": (["{dead}"], 0),
     "dlq history": (["{dead}"], 0),
     "dlq redrive": (["{dead}", *EDIT, "--run-at", "in 2h", "--give-up-at", "3h"], 0),
+    "dlq edit": (["{dead}", "--header", "a=b", "--yes"], 0),
+    "dlq revert": (["{edited}", "--yes"], 0),
     "dlq purge": (["{dead}", "--reason", "why"], 0),
     "redrive list": (["--state", "PAUSED", "--state", "HALTED"], 0),
     "redrive show": (["{redrive}"], 0),
@@ -57,17 +59,20 @@ MANY = {
 
 
 @pytest.fixture
-def scene(dead: Dead, db: Connection) -> Scene:
+def scene(dead: Dead, db: Connection, monkeypatch: pytest.MonkeyPatch) -> Scene:
     """One of everything."""
+    monkeypatch.setenv("VISUAL", "sed -i s/42/43/")
     db.execute("select rdq.create_queue('empty')")
-    [first, *_] = dead.letters(5)
+    [first, edited, *_] = dead.letters(5)
+    db.execute("select rdq.redrive(%s, 'x')", [edited])
+    db.execute("select rdq.cancel(%s)", [edited])
     dead.letters(30, queue="mails")
     begin = "select redrive_id from rdq.redrive_where(queue => 'mails', per_second => 0.01)"
     [(paused,)] = db.execute(begin)
     db.execute("select rdq.pause_redrive(%s)", [paused])
     [(running,)] = db.execute(begin)
     [(live,)] = db.execute("select rdq.submit('payments', 'charge', 'x')")
-    return {"dead": first, "redrive": paused, "running": running, "live": live}
+    return {"dead": first, "edited": edited, "redrive": paused, "running": running, "live": live}
 
 
 @pytest.fixture

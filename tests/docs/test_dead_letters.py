@@ -72,7 +72,15 @@ class Scene:
             query = "select rdq.submit('payments', 'charge', 'x', run_at => now() + '1 hour')"
             [(task_id,)] = self._db.execute(query).fetchall()
             return UUID(str(task_id))
-        return self._one("task_id", "rdq.dead_letters")
+        task_id = self._one("task_id", "rdq.dead_letters")
+        if re.search(r"dlq revert|before \?\|", text):
+            self._edit(task_id)
+        return task_id
+
+    def _edit(self, task_id: UUID) -> None:
+        query = "select rdq.redrive(%s, 'edited', run_at => now() + interval '1 hour')"
+        self._db.execute(query, [task_id])
+        self._db.execute("select rdq.cancel(%s)", [task_id])
 
     def _begin_a_slow_one(self) -> None:
         self._db.execute("select rdq.redrive_where('payments', per_second => 0.1)")
@@ -138,6 +146,7 @@ def test_each_line_for_the_shell_does_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RDQ_DSN", database)
+    monkeypatch.setenv("VISUAL", "sed -i s/42/43/")
     lines = night.shell_lines()
     for line in lines:
         if match := re.fullmatch(r"export (\w+)=(\w+)", line):
@@ -154,7 +163,13 @@ def run_shown(command: str) -> str:
     """Run a command, and answer yes; return what it prints."""
     program, *words = shlex.split(command)
     assert program == "rdq-runner"
-    asks = night.path(words) in {("dlq", "redrive"), ("dlq", "purge"), ("redrive", "resume")}
+    asks = night.path(words) in {
+        ("dlq", "redrive"),
+        ("dlq", "edit"),
+        ("dlq", "revert"),
+        ("dlq", "purge"),
+        ("redrive", "resume"),
+    }
     if asks and "--dry-run" not in words:
         words.append("--yes")
     result = CliRunner().invoke(main, words)
