@@ -497,6 +497,15 @@ def test_a_revert_to_what_it_is_changes_nothing(rdq: Rdq, dead: Dead, db: Connec
     assert stored(db) == before
 
 
+def test_what_a_revert_leaves_is_not_checked_again(rdq: Rdq, dead: Dead, db: Connection) -> None:
+    [task_id] = dead.letters(payload="one")
+    first = edit(db, task_id, payload="two", headers=Jsonb({"a": "1"}))
+    edit(db, task_id, payload="one")
+    db.execute("select rdq.alter_queue('payments', '{\"max_payload_bytes\": 0}')")
+    rdq("dlq", "revert", task_id, first, "--yes")
+    assert content(db, task_id) == (b"one", "text/plain; charset=utf-8", {})
+
+
 def test_where_nothing_is_left_to_go_back_to_it_says_so(
     rdq: Rdq, dead: Dead, db: Connection
 ) -> None:
