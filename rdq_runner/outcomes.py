@@ -164,9 +164,9 @@ def describe(error: BaseException, errors: Classes = MappingProxyType({})) -> Fa
         type=_or("unknown", lambda: _type_name(type(error))),
         message=_or(_UNAVAILABLE, lambda: storable.text(str(error))),
         stack=_or(None, lambda: stacks.stack(error)),
-        detail=next(_found(_detail, said), None),
+        detail=next(_found(_detail, said), None) if said else None,
         error_class=_or(None, lambda: classify(error, errors)),
-        retry_after=max(_found(_retry_after, said), default=None),
+        retry_after=max(_found(_retry_after, said), default=None) if said else None,
     )
 
 

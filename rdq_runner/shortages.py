@@ -13,6 +13,9 @@ _NUMBERS: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
 )
 
+# Where libraries keep the reason.
+_REASONS: Final = ("reason", "os_error", "__cause__")
+
 
 def shortage(error: BaseException) -> str | None:
     """Say what was short, if that is why something failed; None if it is not.
@@ -36,6 +39,8 @@ def _shortage(error: object) -> str | None:
         return f"the runner's process is short of something: {error.strerror or error}"
     if type(error) is RuntimeError and str(error) == "can't start new thread":
         return "the runner's process is short of something: threads"
-    # Where libraries keep the reason.
-    reasons = (getattr(error, name, None) for name in ("reason", "os_error", "__cause__"))
-    return next(filter(None, map(_shortage, reasons)), None)
+    for name in _REASONS:
+        reason = getattr(error, name, None)
+        if reason is not None and (found := _shortage(reason)):
+            return found
+    return None
