@@ -33,8 +33,8 @@ def _shortage(error: object) -> str | None:
     if not isinstance(error, BaseException):
         return None
     if isinstance(error, BaseExceptionGroup):
-        found = [_shortage(member) for member in error.exceptions]
-        return found[0] if all(found) else None
+        members = [_shortage(member) for member in error.exceptions]
+        return members[0] if all(members) else None
     if isinstance(error, OSError) and error.errno in _NUMBERS:
         return f"the runner's process is short of something: {error.strerror or error}"
     if type(error) is RuntimeError and str(error) == "can't start new thread":
